@@ -1,0 +1,323 @@
+//! The arguments, with the help that people read.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use compactd_api::sessions::Pin;
+use compactd_api::words;
+
+/// Shows what a compaction would keep of a coding agent's session, and why.
+///
+/// It reads the sessions that Claude Code and Codex keep on this machine and never changes them.
+#[derive(Debug, Parser)]
+#[command(
+    name = "compactctl",
+    version,
+    propagate_version = false,
+    disable_help_subcommand = true,
+    after_help = "\
+Examples:
+  compactctl watch                       follow the sessions of this machine
+  compactctl compact session.jsonl       decide one file, without a daemon
+  compactctl explain 3f2a                the session whose id starts with 3f2a
+
+Exit status: 0 done, 1 failed, 2 wrong usage, 3 `status`: no daemon is running.
+Set NO_COLOR to have no colour, COMPACTD_SOCKET to name the daemon's socket."
+)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Follow this machine's sessions and show what a compaction would keep
+    #[command(after_help = "\
+When no daemon answers, one is started for as long as this command runs. On a terminal the view is
+drawn again when something changes, until Ctrl-C; elsewhere it is printed once. On a machine without
+any session a sample is shown.
+
+Examples:
+  compactctl watch               the newest session in detail
+  compactctl watch 3f2a          this session in detail
+  compactctl watch --once        print the view and end")]
+    Watch(WatchArgs),
+    /// Tell whether the daemon runs and is well (exit status 3: it does not run)
+    Status(JsonArgs),
+    /// List the known sessions, the newest first
+    Sessions(SessionsArgs),
+    /// Show the daemon's counters since its start
+    Stats(JsonArgs),
+    /// Show what a compaction would do with a session, result by result
+    #[command(after_help = "\
+Asks the daemon; without one the session's file is found and decided in this process.
+
+Examples:
+  compactctl explain 3f2a91c0                  a session by the beginning of its id
+  compactctl explain 3f2a91c0 --all            every result, the kept ones too
+  compactctl explain 3f2a91c0 --json | jq .totals")]
+    Explain(ExplainArgs),
+    /// Decide a session or a transcript file in this process, without a daemon
+    #[command(after_help = "\
+TARGET is a transcript (.jsonl or .jsonl.zst), or the id of a session on this machine, or the beginning
+of one. Nothing is written: the decisions are shown, the transcript stays as it is.
+
+--cut P takes the longest beginning of the file that holds no more than floor(total * P / 100) messages,
+where messages are counted by the chosen --history and total is their number in the whole file. With
+--history whole these are the lines before the start of message number floor(total * P / 100), from 0.
+
+--json prints {\"host\",\"session\",\"profile\",\"history\",\"lines\",\"messages\",\"results\":[{\"id\",\"tool\",\"chars\",
+\"tokens_est\",\"decision\":\"keep|truncate|drop\",\"call\":\"kept|shortened|removed\",\"rule\",\"reason\",\"left\"?}],
+\"totals\":{...}}; `left` is the text that stands in the place of a result that is not kept.
+
+Examples:
+  compactctl compact ~/.claude/projects/-home-me-api/3f2a91c0.jsonl
+  compactctl compact rollout.jsonl.zst --profile reference --history whole --cut 70 --json
+  compactctl compact session.jsonl --lines 500")]
+    Compact(CompactArgs),
+    /// List what is pinned in a session
+    Pins(PinsArgs),
+    /// Keep a result, or every read of a file, whatever the rules say
+    #[command(after_help = "\
+Examples:
+  compactctl pin 3f2a --id toolu_01AbCd      this result
+  compactctl pin 3f2a --file src/main.rs     every read of this file")]
+    Pin(PinArgs),
+    /// Take a pin back
+    Unpin(PinArgs),
+    /// Show the configuration
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Print a completion script for a shell
+    #[command(after_help = "Example:
+  compactctl completions bash > ~/.local/share/bash-completion/completions/compactctl")]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the version
+    Version(JsonArgs),
+}
+
+/// Only whether JSON is wanted.
+#[derive(Debug, Args)]
+pub struct JsonArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Of `watch`.
+#[derive(Debug, Args)]
+pub struct WatchArgs {
+    /// Session to show in detail, by id or the beginning of one; the newest if absent
+    pub session: Option<String>,
+    /// Print once and end
+    #[arg(long)]
+    pub once: bool,
+}
+
+/// Of `sessions`.
+#[derive(Debug, Args)]
+pub struct SessionsArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Only the sessions of this host
+    #[arg(long)]
+    pub host: Option<HostName>,
+    /// At most so many; 0 is all
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub limit: u64,
+}
+
+/// Which rules, which rows, and how to show the outcome.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct DecideArgs {
+    /// Rules to use; the configured ones (`standard`) if absent
+    #[arg(long)]
+    pub profile: Option<ProfileName>,
+    /// What the host would send next, or the whole file as one history
+    #[arg(long, default_value = "context")]
+    pub history: HistoryName,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// List every result
+    #[arg(long, conflicts_with = "json")]
+    pub all: bool,
+}
+
+/// Of `explain`.
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    /// Session id, or the beginning of one
+    pub session: String,
+    /// How to decide and show.
+    #[command(flatten)]
+    pub decide: DecideArgs,
+}
+
+/// Of `compact`.
+#[derive(Debug, Args)]
+pub struct CompactArgs {
+    /// Transcript file, session id, or the beginning of a session id
+    pub target: PathBuf,
+    /// How to decide and show.
+    #[command(flatten)]
+    pub decide: DecideArgs,
+    /// Look only at the rows of the first PERCENT of the messages (see below)
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub cut: Option<u8>,
+    /// Look only at the first N lines
+    #[arg(long, value_name = "N", conflicts_with = "cut")]
+    pub lines: Option<usize>,
+}
+
+/// Of `pins`.
+#[derive(Debug, Args)]
+pub struct PinsArgs {
+    /// Session id, or the beginning of one
+    pub session: String,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Of `pin` and `unpin`.
+#[derive(Debug, Args)]
+pub struct PinArgs {
+    /// Session id, or the beginning of one
+    pub session: String,
+    /// What to keep.
+    #[command(flatten)]
+    pub what: PinTarget,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A result or a file.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub struct PinTarget {
+    /// Id of a result, as `explain` shows it
+    #[arg(long)]
+    id: Option<String>,
+    /// A file; relative to where the session runs
+    #[arg(long, value_name = "PATH")]
+    file: Option<String>,
+}
+
+impl PinTarget {
+    /// As it goes over the wire.
+    #[must_use]
+    pub fn pin(&self) -> Pin {
+        match (&self.id, &self.file) {
+            (Some(id), _) => Pin::Id(id.clone()),
+            (None, file) => Pin::File(file.clone().unwrap_or_default()),
+        }
+    }
+}
+
+/// What to do with the configuration.
+#[derive(Debug, Subcommand)]
+pub enum ConfigCommand {
+    /// Show every setting and its value
+    Show {
+        /// Show where each value comes from
+        #[arg(long)]
+        origin: bool,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// A host by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum HostName {
+    /// Claude Code
+    Claude,
+    /// Codex
+    Codex,
+}
+
+impl From<HostName> for words::Host {
+    fn from(name: HostName) -> Self {
+        match name {
+            HostName::Claude => Self::Claude,
+            HostName::Codex => Self::Codex,
+        }
+    }
+}
+
+/// A set of rules by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ProfileName {
+    /// The five published rules; calls go with their results
+    Reference,
+    /// The same rules; every call stays, long inputs are shortened
+    Standard,
+}
+
+impl From<ProfileName> for words::Profile {
+    fn from(name: ProfileName) -> Self {
+        match name {
+            ProfileName::Reference => Self::Reference,
+            ProfileName::Standard => Self::Standard,
+        }
+    }
+}
+
+/// A part of a session by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum HistoryName {
+    /// What the host would send next
+    Context,
+    /// The whole file as one history
+    Whole,
+}
+
+impl From<HistoryName> for words::History {
+    fn from(name: HistoryName) -> Self {
+        match name {
+            HistoryName::Context => Self::Context,
+            HistoryName::Whole => Self::Whole,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn a_pin_is_one_thing() {
+        let parse = |more: &[&str]| {
+            Arguments::try_parse_from(["compactctl", "pin", "s"].iter().chain(more))
+        };
+        assert!(parse(&["--id", "x"]).is_ok());
+        assert!(parse(&[]).is_err());
+        assert!(parse(&["--id", "x", "--file", "y"]).is_err());
+    }
+
+    #[test]
+    fn cut_and_lines_exclude_each_other() {
+        let parse = |more: &[&str]| {
+            Arguments::try_parse_from(["compactctl", "compact", "t"].iter().chain(more))
+        };
+        assert!(parse(&["--cut", "50"]).is_ok() && parse(&["--lines", "0"]).is_ok());
+        assert!(parse(&["--cut", "50", "--lines", "3"]).is_err());
+        assert!(parse(&["--cut", "101"]).is_err());
+    }
+}

@@ -1,0 +1,230 @@
+//! Decides a session in this process, with the daemon's core.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::Path;
+
+use compactd_api::convert;
+use compactd_api::dirs::Env;
+use compactd_api::sessions::Explain;
+use compactd_core::index::{History, Index};
+use compactd_core::record::{Host, Item, Record, Row, Skip, read_line};
+use compactd_core::rules::{Pins, Profile};
+use compactd_core::settings::Settings;
+use compactd_transcript::lineage::Gap;
+use compactd_transcript::load::for_each_line;
+use serde::Deserialize;
+
+use crate::error::Error;
+
+/// How much of a file is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// All of it.
+    Whole,
+    /// The first lines.
+    Lines(usize),
+    /// The longest beginning with no more than this percentage of the messages.
+    Percent(u8),
+}
+
+/// How to decide.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Which rows count.
+    pub history: History,
+    /// Which rules.
+    pub profile: Profile,
+    /// Their numbers.
+    pub settings: Settings,
+    /// What the person wants kept.
+    pub pins: Pins,
+}
+
+/// A session that was read and can be decided.
+#[derive(Debug)]
+pub struct Read {
+    /// Its id, as its file's name gives it.
+    pub session: String,
+    /// Why the beginning of its history is missing.
+    pub gap: Option<Gap>,
+    index: Index,
+    texts: BTreeMap<String, String>,
+    options: Options,
+}
+
+impl Read {
+    /// Reads a transcript from a file.
+    ///
+    /// # Errors
+    /// It cannot be read, or is no transcript.
+    pub fn file(path: &Path, extent: Extent, options: Options) -> Result<Self, Error> {
+        let limit = match extent {
+            Extent::Whole => None,
+            Extent::Lines(lines) => Some(lines),
+            Extent::Percent(percent) => Some(cut(path, percent, &options)?),
+        };
+        let mut index = None;
+        let loaded = for_each_line(path, limit, |host, offset, line| {
+            let index = index.get_or_insert_with(|| Index::new(host, &options.settings));
+            index.apply(line, offset);
+        })?;
+        let mut index =
+            index.unwrap_or_else(|| Index::new(loaded.place.host, &options.settings));
+        for _ in 0..loaded.too_long {
+            index.skip(Skip::TooLong);
+        }
+        index.settle();
+        let mut texts = Texts::wanted(&index, &options);
+        if !texts.wanted.is_empty() {
+            for_each_line(path, limit, |host, _, line| texts.take(host, line))?;
+        }
+        let session = loaded.place.agent.unwrap_or(loaded.place.key);
+        Ok(Self { session, gap: loaded.gap, index, texts: texts.found, options })
+    }
+
+    /// Reads a transcript that is already in memory.
+    #[must_use]
+    pub fn bytes(host: Host, session: &str, bytes: &[u8], options: Options) -> Self {
+        let mut index = Index::new(host, &options.settings);
+        let mut offset = 0;
+        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            index.apply(line.trim_ascii_end(), offset);
+            offset += line.len() as u64;
+        }
+        index.settle();
+        let mut texts = Texts::wanted(&index, &options);
+        for line in bytes.split(|byte| *byte == b'\n') {
+            texts.take(host, line);
+        }
+        Self { session: session.to_owned(), gap: None, index, texts: texts.found, options }
+    }
+
+    /// What a compaction would do.
+    #[must_use]
+    pub fn explain(&self) -> Explain<'_> {
+        let Options { history, profile, pins, .. } = &self.options;
+        convert::explain(&self.index, &self.session, *history, *profile, pins, &self.texts)
+    }
+
+    /// Where the session runs.
+    #[must_use]
+    pub fn cwd(&self) -> Option<&str> {
+        self.index.facts().cwd.as_deref()
+    }
+}
+
+/// The texts of the results that are cut: the index holds none.
+struct Texts {
+    wanted: BTreeSet<String>,
+    found: BTreeMap<String, String>,
+}
+
+impl Texts {
+    fn wanted(index: &Index, options: &Options) -> Self {
+        let Options { history, profile, pins, .. } = options;
+        let wanted = convert::cut_ids(index, *history, *profile, pins).into_iter().collect();
+        Self { wanted, found: BTreeMap::new() }
+    }
+
+    fn take(&mut self, host: Host, line: &[u8]) {
+        match read_line(host, line) {
+            Ok(Record::Row(row)) => self.take_row(row),
+            Ok(Record::Compacted(compacted)) => {
+                for row in compacted.rows {
+                    self.take_row(row);
+                }
+            }
+            Ok(_) | Err(_) => {}
+        }
+    }
+
+    fn take_row(&mut self, row: Row<'_>) {
+        for item in row.items {
+            if let Item::Result(result) = item
+                && self.wanted.contains(&*result.id)
+            {
+                let text = || result.text.into_owned();
+                self.found.entry(result.id.into_owned()).or_insert_with(text);
+            }
+        }
+    }
+}
+
+/// Lines of the longest beginning that holds no more than `percent` of the messages.
+fn cut(path: &Path, percent: u8, options: &Options) -> Result<usize, Error> {
+    if percent >= 100 {
+        return Ok(usize::MAX);
+    }
+    let part = |total: u32| u32::try_from(u64::from(total) * u64::from(percent) / 100);
+    match options.history {
+        History::Context => {
+            let mut counts: Vec<u32> = Vec::new();
+            let mut index = None;
+            for_each_line(path, None, |host, offset, line| {
+                let index = index.get_or_insert_with(|| Index::new(host, &options.settings));
+                index.apply(line, offset);
+                index.settle();
+                counts.push(u32::try_from(index.messages()).unwrap_or(u32::MAX));
+            })?;
+            let most = part(counts.last().copied().unwrap_or_default()).unwrap_or(u32::MAX);
+            Ok(counts.iter().rposition(|count| *count <= most).map_or(0, |at| at + 1))
+        }
+        History::Whole => {
+            // Messages of the whole history only ever grow in number: the place can be halved.
+            let messages = |lines: Option<usize>| -> Result<(u32, usize), Error> {
+                let mut index = None;
+                let loaded = for_each_line(path, lines, |host, offset, line| {
+                    let index = index.get_or_insert_with(|| Index::new(host, &options.settings));
+                    index.apply(line, offset);
+                })?;
+                let count = index.map_or(0, |index: Index| {
+                    index.pass(History::Whole, options.profile, &options.pins).messages()
+                });
+                Ok((count, usize::try_from(loaded.lines).unwrap_or(usize::MAX)))
+            };
+            let (total, lines) = messages(None)?;
+            let most = part(total).unwrap_or(u32::MAX);
+            let (mut fits, mut exceeds) = (0, lines);
+            while fits + 1 < exceeds {
+                let middle = usize::midpoint(fits, exceeds);
+                if messages(Some(middle))?.0 <= most {
+                    fits = middle;
+                } else {
+                    exceeds = middle;
+                }
+            }
+            Ok(fits)
+        }
+    }
+}
+
+/// What the person pinned in a session, as the daemon keeps it.
+///
+/// # Errors
+/// The file is there and cannot be read or understood: deciding without it could show a pinned
+/// result as one that goes.
+pub fn pins(env: &Env, host: Host, id: &str) -> Result<Pins, Error> {
+    #[derive(Deserialize)]
+    struct Kept {
+        format: u32,
+        ids: BTreeSet<String>,
+        files: BTreeSet<String>,
+    }
+    const FORMAT: u32 = 1;
+    let Some(state) = env.state_dir() else { return Ok(Pins::default()) };
+    let path = state.join("pins").join(format!("{}-{id}.json", host.name()));
+    let kept = match std::fs::read(&path) {
+        Ok(bytes) => serde_json::from_slice::<Kept>(&bytes).map_err(io::Error::other),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Pins::default()),
+        Err(error) => Err(error),
+    };
+    match kept {
+        Ok(kept) if kept.format == FORMAT => Ok(Pins { ids: kept.ids, files: kept.files }),
+        Ok(kept) => {
+            let format = format!("format {}, this version knows {FORMAT}", kept.format);
+            Err(Error::Pins { path, source: io::Error::other(format) })
+        }
+        Err(source) => Err(Error::Pins { path, source }),
+    }
+}

@@ -1,0 +1,5 @@
+//! Answers for people.
+
+pub mod explain;
+pub mod figures;
+pub mod sessions;

@@ -1,0 +1,283 @@
+//! `POST /v1/compact`: the caller names what stands in its context, the daemon says what may go.
+//!
+//! No text of a message travels in either direction: the host's door takes 4 MiB, and the daemon has
+//! the transcript. The caller applies the decisions to its own copy of the messages.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::ErrorCode;
+use crate::ids::is_id;
+use crate::text::Text;
+use crate::words::{CallFate, DecisionKind, Host, Profile, Role, Trigger, words};
+use crate::{IDS_MAX, PROTOCOL};
+
+/// A request to decide a compaction.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CompactRequest<'a> {
+    /// Who asks.
+    pub host: Host,
+    /// The session's id.
+    #[serde(borrow)]
+    pub session: Text<'a>,
+    /// Absolute path of its transcript.
+    #[serde(borrow)]
+    pub transcript: Text<'a>,
+    /// What started the compaction.
+    pub trigger: Trigger,
+    /// The sub-agent whose context it is; the session's own if absent.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<Text<'a>>,
+    /// What the person typed behind `/compact`.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<Text<'a>>,
+    /// What the host says about its context.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<ContextUsage>,
+    /// Tokens at which the host compacts by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<u64>,
+    /// Rules to use instead of the configured ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Profile>,
+    /// The rows of the context, in order.
+    #[serde(borrow)]
+    pub rows: Vec<Row<'a>>,
+}
+
+/// Size of the context, in the model's tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContextUsage {
+    /// What is in it.
+    pub tokens: u64,
+    /// What fits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<u64>,
+}
+
+/// One row of the context: what the host calls a message.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Row<'a> {
+    /// The host's name for it: Claude Code's handle, which is the row's uuid; empty if it has none.
+    #[serde(borrow, default, skip_serializing_if = "is_empty")]
+    pub row: Text<'a>,
+    /// Whose row it is.
+    pub role: Role,
+    /// `assistant`: ids of its tool calls; `user`: ids of the calls whose results it holds.
+    #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
+    pub ids: Vec<Text<'a>>,
+    /// Characters of its text, results included.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub chars: u64,
+    /// A result in it is an error.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_error: bool,
+}
+
+impl CompactRequest<'_> {
+    /// Checks what the shape alone does not say.
+    ///
+    /// # Errors
+    /// The code to answer with.
+    pub fn check(&self) -> Result<(), ErrorCode> {
+        if self.host == Host::Other {
+            return Err(ErrorCode::HostUnknown);
+        }
+        if self.profile == Some(Profile::Other) {
+            return Err(ErrorCode::ProfileUnknown);
+        }
+        if !is_id(&self.session) || self.agent.as_ref().is_some_and(|agent| !is_id(agent)) {
+            return Err(ErrorCode::InvalidId);
+        }
+        if !self.transcript.starts_with('/') || self.transcript.contains('\0') {
+            return Err(ErrorCode::BadRequest);
+        }
+        if self.rows.iter().map(|row| row.ids.len()).sum::<usize>() > IDS_MAX {
+            return Err(ErrorCode::TooManyIds);
+        }
+        Ok(())
+    }
+}
+
+words! {
+    /// What the caller should do.
+    Outcome {
+        /// Apply the decisions; the result is the new context.
+        Apply = "apply",
+        /// Nothing worth doing: leave the context as it is.
+        Skip = "skip",
+        /// Apply the decisions, then let the host summarise: they alone do not free enough.
+        Escalate = "escalate",
+        /// The daemon does not know the session well enough yet: let the host do what it does.
+        Unready = "unready",
+    }
+}
+
+/// The answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CompactAnswer<'a> {
+    /// Protocol of the answer.
+    pub protocol: u32,
+    /// Number of this compaction in the daemon's ledger.
+    pub compaction: u64,
+    /// What the caller should do.
+    pub outcome: Outcome,
+    /// Why, where it is not plain.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Text<'a>>,
+    /// For each row of the request, in order, the number of the API message it belongs to, so that the
+    /// caller can put rows of one message together; `null` where the daemon does not have the row.
+    #[serde(default)]
+    pub ordinals: Vec<Option<u32>>,
+    /// Ids of the request that the daemon does not have: nothing is decided about them.
+    #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
+    pub unknown: Vec<Text<'a>>,
+    /// What happens to the results that do not stay whole, in the order of the context. Every other
+    /// result stays as it is.
+    #[serde(borrow, default)]
+    pub decisions: Vec<ResultDecision<'a>>,
+    /// Sums.
+    pub counters: Counters,
+}
+
+impl CompactAnswer<'_> {
+    /// An answer that leaves everything as it is.
+    #[must_use]
+    pub fn nothing(compaction: u64, outcome: Outcome, reason: &'static str) -> Self {
+        Self {
+            protocol: PROTOCOL,
+            compaction,
+            outcome,
+            reason: Some(Text::from(reason)),
+            ordinals: Vec::new(),
+            unknown: Vec::new(),
+            decisions: Vec::new(),
+            counters: Counters::default(),
+        }
+    }
+}
+
+/// What happens to one result.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ResultDecision<'a> {
+    /// Id that joins call and result.
+    #[serde(borrow)]
+    pub id: Text<'a>,
+    /// `truncate` or `drop`.
+    pub decision: DecisionKind,
+    /// The rule that decided.
+    #[serde(borrow)]
+    pub rule: Text<'a>,
+    /// Characters (Unicode scalar values) of the result as the daemon read it. A caller whose text has
+    /// another length leaves the result alone.
+    pub chars: u64,
+    /// `truncate`: where the text is cut, in UTF-16 units as `JavaScript` counts, never inside a pair.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut_utf16: Option<u64>,
+    /// What becomes of the call.
+    pub call: CallFate,
+    /// `call: shortened`: which parts of its input are cut.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub leaves: Vec<LeafCut>,
+    /// The numbers in the note that takes the place of what goes.
+    pub note: Note,
+}
+
+/// Where one string of a call's input is cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeafCut {
+    /// Its place among the strings and numbers of the input, from 0, in the order of the transcript.
+    pub leaf: u32,
+    /// Its whole length in UTF-16 units; a caller that finds another length leaves the call alone.
+    pub utf16: u64,
+    /// Where it is cut, in UTF-16 units.
+    pub cut_utf16: u64,
+    /// Characters that go: the number in its note.
+    pub removed: u64,
+}
+
+/// The numbers in a note.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Note {
+    /// Characters that go.
+    pub removed: u64,
+    /// Characters that there were.
+    pub total: u64,
+}
+
+/// Sums over the results of a context.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counters {
+    /// Results looked at.
+    pub results: u64,
+    /// That stay whole.
+    pub kept: u64,
+    /// That are cut.
+    pub truncated: u64,
+    /// That go.
+    pub dropped: u64,
+    /// Characters of the context before.
+    pub chars_before: u64,
+    /// And after.
+    pub chars_after: u64,
+    /// Tokens of the context before, estimated.
+    pub tokens_before: u64,
+    /// And after.
+    pub tokens_after: u64,
+    /// Time that the decision took, in microseconds.
+    pub micros: u64,
+}
+
+fn is_empty(text: &Text<'_>) -> bool {
+    text.as_str().is_empty()
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
+fn is_false(value: &bool) -> bool {
+    !*value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(text: &str) -> CompactRequest<'_> {
+        serde_json::from_str(text).unwrap()
+    }
+
+    const SMALL: &str = r#"{"host":"claude","session":"s","transcript":"/t","trigger":"auto","rows":[
+        {"row":"u","role":"assistant","ids":["toolu_1"],"new":{"deep":[1]}}],"newer":true}"#;
+
+    #[test]
+    fn borrows_and_ignores_the_unknown() {
+        let request = request(SMALL);
+        assert!(request.session.is_borrowed() && request.rows[0].row.is_borrowed());
+        assert!(request.rows[0].ids[0].is_borrowed());
+        assert_eq!((request.rows[0].chars, request.rows[0].is_error), (0, false));
+        assert_eq!(request.check(), Ok(()));
+        assert!(!serde_json::to_string(&request).unwrap().contains("is_error"));
+    }
+
+    #[test]
+    fn checks() {
+        let check = |from: &str, to: &str| request(&SMALL.replace(from, to)).check().unwrap_err();
+        assert_eq!(check("\"claude\"", "\"zed\""), ErrorCode::HostUnknown);
+        assert_eq!(check("\"s\"", "\"../s\""), ErrorCode::InvalidId);
+        assert_eq!(check("\"rows\"", "\"agent\":\"a/b\",\"rows\""), ErrorCode::InvalidId);
+        assert_eq!(check("\"rows\"", "\"profile\":\"x\",\"rows\""), ErrorCode::ProfileUnknown);
+        assert_eq!(check("\"/t\"", "\"t\""), ErrorCode::BadRequest);
+        assert_eq!(check("\"/t\"", "\"/t\\u0000\""), ErrorCode::BadRequest);
+        let ids = vec!["\"x\""; IDS_MAX + 1].join(",");
+        assert_eq!(check("\"toolu_1\"", &ids), ErrorCode::TooManyIds);
+    }
+
+    #[test]
+    fn a_lone_surrogate_does_not_fail_the_request() {
+        let text = SMALL.replace("\"rows\"", r#""instructions":"\ud83d keep ports","rows""#);
+        assert!(request(&text).instructions.unwrap().ends_with("keep ports"));
+    }
+}

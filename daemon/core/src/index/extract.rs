@@ -1,0 +1,373 @@
+//! From a row's text to the log's numbers: the one place where text is looked at, once.
+
+use hashbrown::HashMap;
+
+use super::intern::{Hashes, NONE};
+use super::log::{
+    CallEntry, Item, LeafCut, Log, ResultEntry, Span, TextEntry, call_flag, result_flag,
+};
+use crate::hash::{Identity as Prehashed, hash};
+use crate::lines;
+use crate::note;
+use crate::record::{self, Call, Host, InnerCommand, Leaf, Role, Row, ToolResult};
+use crate::settings::{LEAF_KEEP_CHARS, LONG_LEAF_CHARS, Settings};
+use crate::terms::Scanner;
+use crate::tools::{
+    Action, RERUNNABLE, RERUNNABLE_TESTS, ToolKind, Tools, Writes, shows_failure,
+    writes_despite_error,
+};
+
+/// Message id of rows that join the run of assistant rows before them (Codex).
+pub(crate) const JOIN_RUN: u64 = 1;
+
+/// A call that has no result yet.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct OpenCall {
+    pub(crate) tool: u32,
+    /// Hashes of all terms of its input, sorted: its result's own terms are those not among them.
+    pub(crate) terms: Vec<u64>,
+    pub(crate) action: Action,
+    /// A Codex code-mode script: what it did is told by inner commands.
+    pub(crate) script: bool,
+}
+
+/// Calls without a result, and inner commands without an owner.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Open {
+    pub(crate) calls: HashMap<u32, OpenCall, Prehashed>,
+    pub(crate) inner: Vec<InnerCommand<'static>>,
+    /// More than one script ran at once: inner commands have no certain owner.
+    pub(crate) mixed: bool,
+}
+
+impl Open {
+    fn scripts(&self) -> usize {
+        self.calls.values().filter(|call| call.script).count()
+    }
+}
+
+/// Scratch space and tables for reading rows.
+#[derive(Debug)]
+pub(crate) struct Extractor {
+    tools: Tools,
+    rerunnable_chars: usize,
+    scanner: Scanner,
+    hashes: Vec<u64>,
+    more: Vec<u64>,
+    numbers: Vec<u32>,
+}
+
+impl Extractor {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        Self {
+            tools: tools(settings),
+            rerunnable_chars: settings.rerunnable_chars as usize,
+            scanner: Scanner::default(),
+            hashes: Vec::new(),
+            more: Vec::new(),
+            numbers: Vec::new(),
+        }
+    }
+
+    /// Appends the row's items to the log; `row_at` is the row's own place there.
+    pub(crate) fn items(
+        &mut self,
+        log: &mut Log,
+        open: &mut Open,
+        host: Host,
+        cwd: Option<&str>,
+        row: &Row<'_>,
+        row_at: u32,
+    ) {
+        for item in &row.items {
+            let entry = match item {
+                record::Item::Text(text) => {
+                    let entry = self.text(log, row.role, text);
+                    log.texts.push(entry);
+                    Item::Text(last(log.texts.len()))
+                }
+                record::Item::Call(call) => {
+                    let entry = self.call(log, open, host, cwd, call);
+                    log.calls.push(entry);
+                    Item::Call(last(log.calls.len()))
+                }
+                record::Item::Result(result) => {
+                    let mut entry = self.result(log, open, result);
+                    entry.row = row_at;
+                    log.results.push(entry);
+                    Item::Result(last(log.results.len()))
+                }
+                record::Item::Opaque => Item::Opaque,
+            };
+            log.items.push(entry);
+        }
+    }
+
+    fn text(&mut self, log: &mut Log, role: Role, text: &str) -> TextEntry {
+        if role != Role::Assistant {
+            let chars = narrow(text.chars().count());
+            let blank = text.trim().is_empty();
+            return TextEntry { chars, blank, ..TextEntry::default() };
+        }
+        self.hashes.clear();
+        self.scanner.scan(note::strip_notes(text), &mut self.hashes);
+        let uses = self.known_terms(log);
+        self.hashes.clear();
+        lines::quoting_lines(text, &mut self.hashes);
+        self.numbers.clear();
+        self.numbers.extend(self.hashes.iter().filter_map(|&line| log.lines.find(line)));
+        let lines = push_refs(&mut log.line_refs, &self.numbers);
+        TextEntry {
+            uses,
+            lines,
+            chars: narrow(text.chars().count()),
+            rule_word: lines::has_rule_word(text),
+            blank: text.trim().is_empty(),
+            assistant: true,
+        }
+    }
+
+    fn call(
+        &mut self,
+        log: &mut Log,
+        open: &mut Open,
+        host: Host,
+        cwd: Option<&str>,
+        call: &Call<'_>,
+    ) -> CallEntry {
+        let id = log.names.intern(&call.id);
+        let tool = log.names.intern(&call.tool);
+        let mut entry = CallEntry { id, tool, ..CallEntry::default() };
+        let action = self.tools.action(host, &call.tool, &call.leaves, cwd);
+        self.hashes.clear();
+        self.more.clear();
+        let mut shortened = Vec::new();
+        let first_leaf = narrow(log.leaf_cuts.len());
+        for (place, leaf) in call.leaves.iter().enumerate() {
+            let chars = leaf.text.chars().count();
+            entry.chars = entry.chars.saturating_add(narrow(chars));
+            let text = note::strip_notes(&leaf.text);
+            let long = leaf.string && chars > LONG_LEAF_CHARS;
+            let left = if long { note::shortened_leaf(&leaf.text, LEAF_KEEP_CHARS) } else { None };
+            let Some(left) = left else {
+                self.scanner.scan(text, &mut self.hashes);
+                continue;
+            };
+            entry.flags |= call_flag::LONG;
+            entry.cut_chars = entry
+                .cut_chars
+                .saturating_add(narrow(chars.saturating_sub(left.chars().count())));
+            log.leaf_cuts.push(leaf_cut(place, &leaf.text, chars));
+            self.scanner.scan(note::strip_notes(&left), &mut self.hashes);
+            self.scanner.scan(text, &mut self.more);
+            shortened.push((leaf, left));
+        }
+        entry.leaves = Span { start: first_leaf, end: narrow(log.leaf_cuts.len()) };
+        sort(&mut self.hashes);
+        sort(&mut self.more);
+        let kept = &self.hashes;
+        self.more.retain(|term| kept.binary_search(term).is_err());
+        entry.uses = push_known(log, &self.hashes, &mut self.numbers);
+        entry.cut_uses = push_known(log, &self.more, &mut self.numbers);
+        if entry.flags & call_flag::LONG != 0
+            && self.acts_in_cut(host, cwd, call, &shortened, &action)
+        {
+            entry.flags |= call_flag::ACTS_IN_CUT;
+        }
+        self.hashes.append(&mut self.more);
+        self.hashes.sort_unstable();
+        let script = action.kind == ToolKind::Code;
+        if script && open.scripts() > 0 {
+            open.mixed = true;
+        }
+        let terms = self.hashes.clone();
+        open.calls.insert(id, OpenCall { tool, terms, action, script });
+        entry
+    }
+
+    /// Whether a second pass, which reads the shortened input, would see another effect on files.
+    fn acts_in_cut(
+        &self,
+        host: Host,
+        cwd: Option<&str>,
+        call: &Call<'_>,
+        shortened: &[(&Leaf<'_>, String)],
+        whole: &Action,
+    ) -> bool {
+        let leaves: Vec<Leaf<'_>> = call
+            .leaves
+            .iter()
+            .map(|leaf| {
+                let left = shortened.iter().find(|(long, _)| std::ptr::eq(*long, leaf));
+                let text = left.map_or(&*leaf.text, |(_, left)| left.as_str());
+                Leaf { text: text.into(), key: (&*leaf.key).into(), ..*leaf }
+            })
+            .collect();
+        let left = self.tools.action(host, &call.tool, &leaves, cwd);
+        left.read != whole.read || left.writes != whole.writes
+    }
+
+    fn result(&mut self, log: &mut Log, open: &mut Open, result: &ToolResult<'_>) -> ResultEntry {
+        let id = log.names.intern(&result.id);
+        let call = open.calls.remove(&id).unwrap_or(OpenCall { tool: NONE, ..OpenCall::default() });
+        let action = self.whole_action(open, &call);
+        let mut entry = ResultEntry { id, tool: call.tool, ..ResultEntry::default() };
+        entry.chars = narrow(result.text.chars().count());
+        entry.flags = flags(result);
+        let body = note::strip_notes(result.body());
+
+        self.hashes.clear();
+        self.scanner.scan(body, &mut self.hashes);
+        sort(&mut self.hashes);
+        entry.deciding = push_new(log, &self.hashes, &mut self.numbers, |term| {
+            call.terms.binary_search(&term).is_err()
+        });
+        entry.known = push_new(log, &self.hashes, &mut self.numbers, |term| {
+            call.terms.binary_search(&term).is_ok()
+        });
+
+        self.hashes.clear();
+        lines::quotable_lines(body, &mut self.hashes);
+        sort(&mut self.hashes);
+        entry.quotable = self.push_lines(log);
+
+        let error = entry.flags & result_flag::ERROR != 0;
+        if let Some(path) = &action.read
+            && !error
+            && entry.flags & result_flag::NOTED == 0
+        {
+            entry.read = log.names.intern(path);
+            entry.read_name = log.names.intern(path.rsplit('/').next().unwrap_or(path));
+            if entry.flags & result_flag::STUB == 0 {
+                self.hashes.clear();
+                lines::read_lines(body, &mut self.hashes);
+                entry.read_lines = self.push_lines(log);
+            }
+        }
+        if !error || writes_despite_error(action.kind) {
+            match &action.writes {
+                Writes::None => {}
+                Writes::All => entry.flags |= result_flag::WRITES_ALL,
+                Writes::Names(names) => {
+                    self.numbers.clear();
+                    self.numbers.extend(names.iter().map(|name| log.names.intern(name)));
+                    entry.writes = push_refs(&mut log.name_refs, &self.numbers);
+                }
+            }
+        }
+        if let Some(rerunnable) = action.rerunnable
+            && !error
+            && !(rerunnable.needs_pass && shows_failure(body))
+            && let Some(cut) = note::cut(&result.text, self.rerunnable_chars)
+        {
+            entry.flags |= result_flag::RERUNNABLE;
+            entry.cut_utf16 = u16::try_from(cut.at_utf16).unwrap_or(u16::MAX);
+        }
+        entry
+    }
+
+    /// What the call did, with the inner commands of a script.
+    fn whole_action(&self, open: &mut Open, call: &OpenCall) -> Action {
+        if !call.script {
+            return call.action.clone();
+        }
+        let mut action = self.tools.inner(call.action.clone(), open.inner.iter());
+        if open.mixed {
+            action.read = None;
+            action.rerunnable = None;
+            action.writes = Writes::All;
+        }
+        if open.scripts() == 0 {
+            open.inner.clear();
+            open.mixed = false;
+        }
+        action
+    }
+
+    /// Terms in `hashes` that some result has shown before, as references.
+    fn known_terms(&mut self, log: &mut Log) -> Span {
+        sort(&mut self.hashes);
+        push_known(log, &self.hashes, &mut self.numbers)
+    }
+
+    fn push_lines(&mut self, log: &mut Log) -> Span {
+        self.numbers.clear();
+        self.numbers.extend(self.hashes.iter().map(|&line| log.lines.intern(line)));
+        push_refs(&mut log.line_refs, &self.numbers)
+    }
+}
+
+/// The built-in tables and what the settings add to them.
+fn tools(settings: &Settings) -> Tools {
+    let with = |built_in: &[&str], more: &[String]| -> Vec<String> {
+        built_in.iter().map(|&entry| entry.to_owned()).chain(more.iter().cloned()).collect()
+    };
+    Tools::new(
+        &with(&RERUNNABLE, &settings.rerunnable),
+        &with(&RERUNNABLE_TESTS, &settings.rerunnable_tests),
+    )
+}
+
+/// Hash of a row's or message's id; never 0 or [`JOIN_RUN`], which have meanings of their own.
+pub(crate) fn id_hash(id: Option<&str>) -> u64 {
+    id.map_or(0, |id| hash(id.as_bytes()).max(2))
+}
+
+fn leaf_cut(place: usize, text: &str, chars: usize) -> LeafCut {
+    let utf16 = |text: &mut dyn Iterator<Item = char>| text.map(char::len_utf16).sum();
+    LeafCut {
+        leaf: narrow(place),
+        utf16: narrow(utf16(&mut text.chars())),
+        cut_utf16: narrow(utf16(&mut text.chars().take(LEAF_KEEP_CHARS))),
+        removed: narrow(chars.saturating_sub(LEAF_KEEP_CHARS)),
+    }
+}
+
+fn flags(result: &ToolResult<'_>) -> u16 {
+    let text = &*result.text;
+    let mut flags = 0;
+    let mut set = |flag: u16, on: bool| flags |= if on { flag } else { 0 };
+    set(result_flag::ERROR, result.is_error);
+    set(result_flag::OPAQUE, result.opaque);
+    set(result_flag::NOTED, note::is_dropped_note(text) || note::cut_note(text).is_some());
+    set(result_flag::STUB, lines::is_unchanged_stub(result.body()));
+    set(result_flag::BLANK, text.trim().is_empty());
+    flags
+}
+
+fn push_new(
+    log: &mut Log,
+    hashes: &[u64],
+    numbers: &mut Vec<u32>,
+    wanted: impl Fn(u64) -> bool,
+) -> Span {
+    numbers.clear();
+    let terms: &mut Hashes = &mut log.terms;
+    numbers.extend(hashes.iter().filter(|&&term| wanted(term)).map(|&term| terms.intern(term)));
+    push_refs(&mut log.term_refs, numbers)
+}
+
+fn push_known(log: &mut Log, hashes: &[u64], numbers: &mut Vec<u32>) -> Span {
+    numbers.clear();
+    numbers.extend(hashes.iter().filter_map(|&term| log.terms.find(term)));
+    push_refs(&mut log.term_refs, numbers)
+}
+
+fn push_refs(table: &mut Vec<u32>, refs: &[u32]) -> Span {
+    let start = narrow(table.len());
+    table.extend_from_slice(refs);
+    Span { start, end: narrow(table.len()) }
+}
+
+fn sort(hashes: &mut Vec<u64>) {
+    hashes.sort_unstable();
+    hashes.dedup();
+}
+
+fn narrow(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(NONE)
+}
+
+fn last(len: usize) -> u32 {
+    narrow(len.saturating_sub(1))
+}

@@ -1,0 +1,546 @@
+//! The live structure: what every result in the context is worth, kept current item by item.
+//!
+//! Each (term, result) pair is flipped at most twice, once by its first use and once if the term
+//! becomes generic, so the work is constant per term occurrence (`design/performance-floors.md` §4).
+//! Reading a verdict touches one [`LiveResult`]; nothing depends on the bytes of the session.
+
+use hashbrown::HashMap;
+
+use super::intern::NONE;
+use super::log::{Item, Log, RowKind, call_flag, result_flag};
+use crate::hash::Identity as Prehashed;
+use crate::settings::Settings;
+
+/// Bits of [`LiveResult::flags`].
+pub(crate) mod live_flag {
+    pub(crate) const QUOTED: u8 = 1;
+    pub(crate) const RULE_WORD: u8 = 2;
+    /// An earlier read was superseded by it.
+    pub(crate) const SUPERSEDER: u8 = 4;
+    /// A later "unchanged" stub points to it.
+    pub(crate) const STUB_TARGET: u8 = 8;
+    /// Counts as a read of its path.
+    pub(crate) const READ: u8 = 16;
+    /// Its call's long input holds what some result is referenced by.
+    pub(crate) const CALL_BEARS: u8 = 32;
+}
+
+/// A result that counts in this context.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct LiveResult {
+    /// Index in the log's results.
+    pub(crate) entry: u32,
+    /// Index in the log's calls.
+    pub(crate) call: u32,
+    pub(crate) message: u32,
+    /// Deciding terms that are not generic and were used later.
+    pub(crate) referenced: u32,
+    /// Ordinal of the read that superseded it, or [`NONE`].
+    pub(crate) superseded_by: u32,
+    pub(crate) flags: u8,
+}
+
+/// A term's results that wait for a use, oldest first.
+#[derive(Debug, Clone, Copy)]
+struct TermState {
+    first: u32,
+    more: u32,
+    /// Results that hold it, saturating one above the limit.
+    count: u16,
+    /// So many of the waiting results were flipped by a use.
+    matched: u16,
+}
+
+const EMPTY_TERM: TermState = TermState { first: NONE, more: NONE, count: 0, matched: 0 };
+
+/// One cell of a list in an arena.
+#[derive(Debug, Clone, Copy)]
+struct Node {
+    ordinal: u32,
+    next: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Newest {
+    None,
+    User,
+    Assistant,
+}
+
+/// Reads of one path that no write separates from now.
+#[derive(Debug, Clone, Default)]
+struct PathReads {
+    open: Vec<u32>,
+    latest: Option<u32>,
+    /// Writes to everything that had happened when `open` was last touched.
+    epoch: u32,
+}
+
+/// See the module.
+#[derive(Debug, Clone)]
+pub(crate) struct Live {
+    generic_above: u16,
+    messages: u32,
+    chars: u64,
+    newest: Newest,
+    by_message_id: HashMap<u64, u32, Prehashed>,
+    calls: HashMap<u32, u32, Prehashed>,
+    bearing: HashMap<u32, (), Prehashed>,
+    results: Vec<LiveResult>,
+    by_id: HashMap<u32, u32, Prehashed>,
+    /// Rows with items and the message that each belongs to, in context order.
+    rows: Vec<(u32, u32)>,
+    terms: Vec<TermState>,
+    nodes: Vec<Node>,
+    free: u32,
+    quotes: Vec<u32>,
+    quote_nodes: Vec<Node>,
+    paths: HashMap<u32, PathReads, Prehashed>,
+    paths_by_name: HashMap<u32, Vec<u32>, Prehashed>,
+    write_epoch: u32,
+    /// Results behind which no assistant text has come yet.
+    unanswered: Vec<u32>,
+}
+
+impl Live {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        Self {
+            generic_above: u16::try_from(settings.generic_above).unwrap_or(u16::MAX - 1),
+            messages: 0,
+            chars: 0,
+            newest: Newest::None,
+            by_message_id: HashMap::default(),
+            calls: HashMap::default(),
+            bearing: HashMap::default(),
+            results: Vec::new(),
+            by_id: HashMap::default(),
+            rows: Vec::new(),
+            terms: Vec::new(),
+            nodes: Vec::new(),
+            free: NONE,
+            quotes: Vec::new(),
+            quote_nodes: Vec::new(),
+            paths: HashMap::default(),
+            paths_by_name: HashMap::default(),
+            write_epoch: 0,
+            unanswered: Vec::new(),
+        }
+    }
+
+    /// API messages in the context.
+    pub(crate) fn messages(&self) -> u32 {
+        self.messages
+    }
+
+    /// Characters of all texts, inputs and results in the context.
+    pub(crate) fn chars(&self) -> u64 {
+        self.chars
+    }
+
+    /// The results that count, by ordinal.
+    pub(crate) fn results(&self) -> &[LiveResult] {
+        &self.results
+    }
+
+    /// Ordinal of the result that answers the call with this name number.
+    pub(crate) fn ordinal(&self, id: u32) -> Option<u32> {
+        self.by_id.get(&id).copied()
+    }
+
+    /// Index in the log of the call with this name number.
+    pub(crate) fn call(&self, id: u32) -> Option<u32> {
+        self.calls.get(&id).copied()
+    }
+
+    /// Rows with items and the message that each belongs to, in context order.
+    pub(crate) fn rows(&self) -> &[(u32, u32)] {
+        &self.rows
+    }
+
+    /// Whether the result is the newest read of its path.
+    pub(crate) fn is_latest_read(&self, log: &Log, ordinal: u32, result: LiveResult) -> bool {
+        result.flags & live_flag::READ != 0
+            && self
+                .paths
+                .get(&log.result(result.entry).read)
+                .is_some_and(|reads| reads.latest == Some(ordinal))
+    }
+
+    /// Bytes on the heap, about.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.results.capacity() * size_of::<LiveResult>()
+            + self.rows.capacity() * 8
+            + self.terms.capacity() * size_of::<TermState>()
+            + (self.nodes.capacity() + self.quote_nodes.capacity()) * size_of::<Node>()
+            + self.quotes.capacity() * 4
+            + self.by_message_id.allocation_size()
+            + self.calls.allocation_size()
+            + self.by_id.allocation_size()
+            + self.paths.allocation_size()
+            + self.paths.values().map(|reads| reads.open.capacity() * 4).sum::<usize>()
+            + self.paths_by_name.allocation_size()
+    }
+
+    /// Takes in one row of the log, as the next of the context.
+    pub(crate) fn feed(&mut self, log: &Log, at: u32) {
+        let items = log.items(at);
+        if items.is_empty() {
+            return;
+        }
+        let row = log.row(at);
+        let message = match row.kind {
+            RowKind::Assistant => self.assistant_message(row.message),
+            RowKind::User => self.user_message(),
+            _ => return,
+        };
+        self.rows.push((at, message));
+        for &item in items {
+            self.chars += u64::from(match item {
+                Item::Text(text) => log.text(text).chars,
+                Item::Call(call) => log.call(call).chars,
+                Item::Result(result) => log.result(result).chars,
+                Item::Opaque => 0,
+            });
+            match item {
+                Item::Text(text) if row.kind == RowKind::Assistant => {
+                    self.feed_text(log, text, message);
+                }
+                Item::Call(call) => self.feed_call(log, call, message),
+                Item::Result(result) => self.feed_result(log, result, message),
+                Item::Text(_) | Item::Opaque => {}
+            }
+        }
+    }
+
+    fn user_message(&mut self) -> u32 {
+        if self.newest != Newest::User {
+            self.newest = Newest::User;
+            self.messages += 1;
+        }
+        self.messages - 1
+    }
+
+    /// `id` 0 on Codex and on old Claude rows: there each host's neighbourhood rule was applied
+    /// when the row was logged (see `extract`).
+    fn assistant_message(&mut self, id: u64) -> u32 {
+        if id == super::extract::JOIN_RUN {
+            if self.newest != Newest::Assistant {
+                self.newest = Newest::Assistant;
+                self.messages += 1;
+            }
+            return self.messages - 1;
+        }
+        if id != 0
+            && let Some(&message) = self.by_message_id.get(&id)
+        {
+            return message;
+        }
+        self.newest = Newest::Assistant;
+        self.messages += 1;
+        if id != 0 {
+            self.by_message_id.insert(id, self.messages - 1);
+        }
+        self.messages - 1
+    }
+
+    fn feed_text(&mut self, log: &Log, at: u32, message: u32) {
+        let text = log.text(at);
+        self.use_terms(log.term_refs(text.uses), message);
+        for &line in log.line_refs(text.lines) {
+            self.quote(line, message);
+        }
+        if text.blank {
+            return;
+        }
+        let results = &mut self.results;
+        self.unanswered.retain(|&ordinal| {
+            let Some(result) = results.get_mut(ordinal as usize) else { return false };
+            if result.message >= message {
+                return true;
+            }
+            if text.rule_word && message - result.message <= 2 {
+                result.flags |= live_flag::RULE_WORD;
+            }
+            false
+        });
+    }
+
+    fn feed_call(&mut self, log: &Log, at: u32, message: u32) {
+        let call = log.call(at);
+        if self.calls.contains_key(&call.id) {
+            return;
+        }
+        self.calls.insert(call.id, at);
+        self.use_terms(log.term_refs(call.uses), message);
+        let bears = self.use_terms(log.term_refs(call.cut_uses), message);
+        if bears || call.flags & call_flag::ACTS_IN_CUT != 0 {
+            self.bearing.insert(call.id, ());
+        }
+    }
+
+    fn feed_result(&mut self, log: &Log, at: u32, message: u32) {
+        let entry = log.result(at);
+        let Some(&call) = self.calls.get(&entry.id) else { return };
+        if self.by_id.contains_key(&entry.id) {
+            return;
+        }
+        let ordinal = u32::try_from(self.results.len()).unwrap_or(NONE);
+        self.by_id.insert(entry.id, ordinal);
+        let flags =
+            if self.bearing.contains_key(&entry.id) { live_flag::CALL_BEARS } else { 0 };
+        self.results.push(LiveResult {
+            entry: at,
+            call,
+            message,
+            referenced: 0,
+            superseded_by: NONE,
+            flags,
+        });
+        self.unanswered.push(ordinal);
+        if self.terms.len() < log.terms.len() {
+            self.terms.resize(log.terms.len(), EMPTY_TERM);
+        }
+        for &term in log.term_refs(entry.deciding) {
+            self.hold(term, Some(ordinal));
+        }
+        for &term in log.term_refs(entry.known) {
+            self.hold(term, None);
+        }
+        if self.quotes.len() < log.lines.len() {
+            self.quotes.resize(log.lines.len(), NONE);
+        }
+        for &line in log.line_refs(entry.quotable) {
+            if let Some(head) = self.quotes.get_mut(line as usize) {
+                let next = std::mem::replace(head, index(self.quote_nodes.len()));
+                self.quote_nodes.push(Node { ordinal, next });
+            }
+        }
+        self.feed_file(log, at, ordinal);
+    }
+
+    /// What a result says about files: first as a read, then as a write.
+    fn feed_file(&mut self, log: &Log, at: u32, ordinal: u32) {
+        let entry = log.result(at);
+        if entry.read != NONE {
+            if entry.flags & result_flag::STUB != 0 {
+                let latest = self.paths.get(&entry.read).and_then(|reads| reads.latest);
+                if let Some(target) = latest.and_then(|at| self.results.get_mut(at as usize)) {
+                    target.flags |= live_flag::STUB_TARGET;
+                }
+            } else if entry.read_lines.start < entry.read_lines.end {
+                self.feed_read(log, at, ordinal);
+            }
+        }
+        if entry.flags & result_flag::WRITES_ALL != 0 {
+            self.write_epoch += 1;
+        }
+        for name in log.name_refs(entry.writes) {
+            for path in self.paths_by_name.get(name).into_iter().flatten() {
+                if let Some(reads) = self.paths.get_mut(path) {
+                    reads.open.clear();
+                }
+            }
+        }
+    }
+
+    fn feed_read(&mut self, log: &Log, at: u32, ordinal: u32) {
+        let entry = log.result(at);
+        let lines = log.line_refs(entry.read_lines);
+        let reads = self.paths.entry(entry.read).or_insert_with(|| {
+            self.paths_by_name.entry(entry.read_name).or_default().push(entry.read);
+            PathReads { epoch: self.write_epoch, ..PathReads::default() }
+        });
+        if reads.epoch != self.write_epoch {
+            reads.epoch = self.write_epoch;
+            reads.open.clear();
+        }
+        let results = &mut self.results;
+        let mut superseder = 0;
+        reads.open.retain(|&earlier| {
+            let Some(result) = results.get_mut(earlier as usize) else { return false };
+            let shorter = log.line_refs(log.result(result.entry).read_lines);
+            let covered = holds_run(lines, shorter);
+            if covered {
+                result.superseded_by = ordinal;
+                superseder = live_flag::SUPERSEDER;
+            }
+            !covered
+        });
+        reads.open.push(ordinal);
+        reads.latest = Some(ordinal);
+        if let Some(result) = results.get_mut(ordinal as usize) {
+            result.flags |= live_flag::READ | superseder;
+        }
+    }
+
+    /// Counts a result that holds `term`; a deciding one waits for a use.
+    fn hold(&mut self, term: u32, waiting: Option<u32>) {
+        let Some(state) = self.terms.get_mut(term as usize) else { return };
+        if state.count > self.generic_above {
+            return;
+        }
+        state.count += 1;
+        if state.count > self.generic_above {
+            let freed = std::mem::replace(state, TermState { count: state.count, ..EMPTY_TERM });
+            self.release(freed);
+            return;
+        }
+        let Some(ordinal) = waiting else { return };
+        if state.first == NONE {
+            state.first = ordinal;
+            return;
+        }
+        let node = Node { ordinal, next: NONE };
+        let at = if self.free == NONE {
+            self.nodes.push(node);
+            index(self.nodes.len() - 1)
+        } else {
+            let at = self.free;
+            if let Some(slot) = self.nodes.get_mut(at as usize) {
+                self.free = slot.next;
+                *slot = node;
+            }
+            at
+        };
+        if state.more == NONE {
+            state.more = at;
+            return;
+        }
+        let mut last = state.more;
+        while let Some(node) = self.nodes.get_mut(last as usize) {
+            if node.next == NONE {
+                node.next = at;
+                return;
+            }
+            last = node.next;
+        }
+    }
+
+    /// A term became generic: takes its flips back and frees its list.
+    fn release(&mut self, state: TermState) {
+        let mut flipped = state.matched;
+        let mut unflip = |ordinal: u32| {
+            if flipped > 0 {
+                flipped -= 1;
+                if let Some(result) = self.results.get_mut(ordinal as usize) {
+                    result.referenced = result.referenced.saturating_sub(1);
+                }
+            }
+        };
+        if state.first != NONE {
+            unflip(state.first);
+        }
+        let mut at = state.more;
+        while let Some(node) = self.nodes.get_mut(at as usize) {
+            unflip(node.ordinal);
+            let next = std::mem::replace(&mut node.next, self.free);
+            self.free = at;
+            at = next;
+        }
+    }
+
+    /// Uses of terms at a message. True if some result is referenced by one for the first time.
+    fn use_terms(&mut self, terms: &[u32], message: u32) -> bool {
+        let mut flipped = false;
+        for &term in terms {
+            let Some(state) = self.terms.get_mut(term as usize) else { continue };
+            if state.first == NONE {
+                continue;
+            }
+            let mut place = 0;
+            let (mut ordinal, mut next) = (state.first, state.more);
+            loop {
+                if place >= state.matched {
+                    let Some(result) = self.results.get_mut(ordinal as usize) else { break };
+                    if result.message >= message {
+                        break;
+                    }
+                    result.referenced += 1;
+                    state.matched += 1;
+                    flipped = true;
+                }
+                place += 1;
+                let Some(node) = self.nodes.get(next as usize) else { break };
+                (ordinal, next) = (node.ordinal, node.next);
+            }
+        }
+        flipped
+    }
+
+    /// An assistant text quotes a line at a message.
+    fn quote(&mut self, line: u32, message: u32) {
+        let Some(head) = self.quotes.get_mut(line as usize) else { return };
+        // Newest first: those of this message or later stay in the list, the others are done.
+        let mut last_kept = NONE;
+        let mut at = *head;
+        while let Some(&Node { ordinal, next }) = self.quote_nodes.get(at as usize) {
+            let Some(result) = self.results.get_mut(ordinal as usize) else { break };
+            if result.message >= message {
+                last_kept = at;
+            } else {
+                result.flags |= live_flag::QUOTED;
+            }
+            at = next;
+        }
+        match self.quote_nodes.get_mut(last_kept as usize) {
+            Some(node) => node.next = NONE,
+            None => *head = NONE,
+        }
+    }
+}
+
+fn index(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(NONE)
+}
+
+/// Whether `lines` holds `run` as consecutive lines. Linear (Knuth-Morris-Pratt): transcripts are
+/// not trusted, and a file of equal lines must not cost its square.
+fn holds_run(lines: &[u32], run: &[u32]) -> bool {
+    let (Some(first), true) = (run.first(), lines.len() >= run.len()) else { return false };
+    if !lines.contains(first) {
+        return false;
+    }
+    let mut fallback = vec![0_usize; run.len()];
+    let mut matched = 0;
+    for at in 1..run.len() {
+        while matched > 0 && run[matched] != run[at] {
+            matched = fallback[matched - 1];
+        }
+        matched += usize::from(run[matched] == run[at]);
+        fallback[at] = matched;
+    }
+    matched = 0;
+    for line in lines {
+        while matched > 0 && run[matched] != *line {
+            matched = fallback[matched - 1];
+        }
+        matched += usize::from(run[matched] == *line);
+        if matched == run.len() {
+            return true;
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::holds_run;
+
+    #[test]
+    fn runs_are_found_only_whole_and_in_order() {
+        assert!(holds_run(&[1, 2, 3, 4], &[2, 3]));
+        assert!(holds_run(&[1, 1, 1, 2], &[1, 1, 2]));
+        assert!(holds_run(&[5], &[5]));
+        assert!(!holds_run(&[1, 2, 3], &[1, 3]));
+        assert!(!holds_run(&[1, 2], &[1, 2, 3]));
+        assert!(!holds_run(&[1, 2], &[]));
+    }
+
+    #[test]
+    fn equal_lines_do_not_cost_their_square() {
+        let lines = vec![7; 200_000];
+        let mut run = vec![7; 100_000];
+        run.push(8);
+        assert!(!holds_run(&lines, &run));
+    }
+}

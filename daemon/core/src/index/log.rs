@@ -1,0 +1,281 @@
+//! The log: every row of a transcript that can matter, in file order, as numbers instead of text.
+//!
+//! It is the source of truth of the index. The live structure can be built again from it for any
+//! context (a rewind, a boundary, the whole history) without reading the transcript again.
+
+use std::ops::Range;
+
+use super::intern::{Hashes, NONE, Names};
+
+/// What a row of the log is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(u8)]
+pub(crate) enum RowKind {
+    #[default]
+    User,
+    Assistant,
+    Link,
+    /// Claude `compact_boundary`.
+    Boundary,
+    /// Codex `compacted`: a new context starts with the replacement rows behind it.
+    Compacted,
+    /// Codex `thread_rolled_back`; `parent` holds the number of turns.
+    RolledBack,
+}
+
+impl RowKind {
+    pub(crate) const ALL: [Self; 6] = [
+        Self::User,
+        Self::Assistant,
+        Self::Link,
+        Self::Boundary,
+        Self::Compacted,
+        Self::RolledBack,
+    ];
+}
+
+/// Bits of [`RowEntry::flags`].
+pub(crate) mod row_flag {
+    pub(crate) const SUMMARY: u8 = 1;
+    /// A person's prompt (what a rolled-back turn starts with).
+    pub(crate) const PROMPT: u8 = 2;
+    /// Part of a `compacted` record's replacement history.
+    pub(crate) const REPLACEMENT: u8 = 4;
+    /// Has a uuid that the whole history saw before: a copy.
+    pub(crate) const SEEN: u8 = 8;
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct RowEntry {
+    /// Hash of the row's uuid, 0 = none.
+    pub(crate) uuid: u64,
+    /// Hash of the parent's uuid, 0 = none.
+    pub(crate) parent: u64,
+    /// Hash of the API message id, 0 = none.
+    pub(crate) message: u64,
+    /// Where the row's line starts in its file.
+    pub(crate) offset: u64,
+    /// Line number from 0.
+    pub(crate) line: u32,
+    /// End of its items in the log; they start where the row before ends.
+    pub(crate) items_end: u32,
+    /// End of its preserved uuids.
+    pub(crate) preserved_end: u32,
+    pub(crate) kind: RowKind,
+    pub(crate) flags: u8,
+}
+
+/// One part of a row: an index into one of the three tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Item {
+    Text(u32),
+    Call(u32),
+    Result(u32),
+    Opaque,
+}
+
+/// Start and end in a table of references.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Span {
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+}
+
+impl Span {
+    pub(crate) fn range(self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct TextEntry {
+    /// Terms that some result had shown before: nothing else can be referenced by it.
+    pub(crate) uses: Span,
+    /// Quoting lines that some result had shown before.
+    pub(crate) lines: Span,
+    pub(crate) chars: u32,
+    pub(crate) rule_word: bool,
+    pub(crate) blank: bool,
+    pub(crate) assistant: bool,
+}
+
+/// Bits of [`CallEntry::flags`].
+pub(crate) mod call_flag {
+    /// Has string leaves that a removal shortens.
+    pub(crate) const LONG: u8 = 1;
+    /// Shortening would hide which files it reads or writes.
+    pub(crate) const ACTS_IN_CUT: u8 = 2;
+}
+
+/// Where one long leaf of a call's input is cut when it is shortened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LeafCut {
+    /// Its place among the leaves of the input, from 0.
+    pub leaf: u32,
+    /// Its whole length in UTF-16 units.
+    pub utf16: u32,
+    /// Where it is cut, in UTF-16 units.
+    pub cut_utf16: u32,
+    /// Characters that go: the number in its note.
+    pub removed: u32,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct CallEntry {
+    pub(crate) id: u32,
+    pub(crate) tool: u32,
+    /// Terms that some result had shown before and that shortening would keep.
+    pub(crate) uses: Span,
+    /// The same for the part that shortening would take away.
+    pub(crate) cut_uses: Span,
+    pub(crate) chars: u32,
+    /// Characters that shortening would free.
+    pub(crate) cut_chars: u32,
+    /// Its long leaves.
+    pub(crate) leaves: Span,
+    pub(crate) flags: u8,
+}
+
+/// Bits of [`ResultEntry::flags`].
+pub(crate) mod result_flag {
+    pub(crate) const ERROR: u16 = 1;
+    pub(crate) const OPAQUE: u16 = 2;
+    /// Our own note or cut: decided by an earlier pass.
+    pub(crate) const NOTED: u16 = 4;
+    /// "File unchanged since last read".
+    pub(crate) const STUB: u16 = 8;
+    pub(crate) const RERUNNABLE: u16 = 16;
+    pub(crate) const WRITES_ALL: u16 = 32;
+    pub(crate) const BLANK: u16 = 64;
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct ResultEntry {
+    pub(crate) id: u32,
+    pub(crate) tool: u32,
+    /// Path it shows, or [`NONE`].
+    pub(crate) read: u32,
+    /// Last path component of `read`, or [`NONE`].
+    pub(crate) read_name: u32,
+    pub(crate) row: u32,
+    pub(crate) chars: u32,
+    /// Terms that its own call's input does not hold: they decide.
+    pub(crate) deciding: Span,
+    /// Terms that its own call's input holds: they only count for being generic.
+    pub(crate) known: Span,
+    pub(crate) read_lines: Span,
+    pub(crate) quotable: Span,
+    /// Names of files written.
+    pub(crate) writes: Span,
+    pub(crate) cut_utf16: u16,
+    pub(crate) flags: u16,
+}
+
+impl Default for ResultEntry {
+    fn default() -> Self {
+        Self {
+            id: NONE,
+            tool: NONE,
+            read: NONE,
+            read_name: NONE,
+            row: 0,
+            chars: 0,
+            deciding: Span::default(),
+            known: Span::default(),
+            read_lines: Span::default(),
+            quotable: Span::default(),
+            writes: Span::default(),
+            cut_utf16: 0,
+            flags: 0,
+        }
+    }
+}
+
+/// All rows of one transcript.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Log {
+    pub(crate) names: Names,
+    pub(crate) terms: Hashes,
+    pub(crate) lines: Hashes,
+    pub(crate) rows: Vec<RowEntry>,
+    pub(crate) items: Vec<Item>,
+    pub(crate) texts: Vec<TextEntry>,
+    pub(crate) calls: Vec<CallEntry>,
+    pub(crate) results: Vec<ResultEntry>,
+    pub(crate) term_refs: Vec<u32>,
+    pub(crate) line_refs: Vec<u32>,
+    pub(crate) name_refs: Vec<u32>,
+    pub(crate) preserved: Vec<u64>,
+    pub(crate) leaf_cuts: Vec<LeafCut>,
+}
+
+impl Log {
+    pub(crate) fn row(&self, at: u32) -> RowEntry {
+        self.rows.get(at as usize).copied().unwrap_or_default()
+    }
+
+    /// The row's items.
+    pub(crate) fn items(&self, at: u32) -> &[Item] {
+        let before = at.checked_sub(1).map_or(0, |before| self.row(before).items_end);
+        self.items.get(before as usize..self.row(at).items_end as usize).unwrap_or_default()
+    }
+
+    /// Hashes of the uuids that a boundary preserved.
+    pub(crate) fn preserved(&self, at: u32) -> &[u64] {
+        let before = at.checked_sub(1).map_or(0, |before| self.row(before).preserved_end);
+        self.preserved.get(before as usize..self.row(at).preserved_end as usize).unwrap_or_default()
+    }
+
+    pub(crate) fn text(&self, at: u32) -> TextEntry {
+        self.texts.get(at as usize).copied().unwrap_or_default()
+    }
+
+    pub(crate) fn call(&self, at: u32) -> CallEntry {
+        self.calls.get(at as usize).copied().unwrap_or_default()
+    }
+
+    pub(crate) fn result(&self, at: u32) -> ResultEntry {
+        self.results.get(at as usize).copied().unwrap_or_default()
+    }
+
+    pub(crate) fn term_refs(&self, span: Span) -> &[u32] {
+        self.term_refs.get(span.range()).unwrap_or_default()
+    }
+
+    pub(crate) fn line_refs(&self, span: Span) -> &[u32] {
+        self.line_refs.get(span.range()).unwrap_or_default()
+    }
+
+    pub(crate) fn name_refs(&self, span: Span) -> &[u32] {
+        self.name_refs.get(span.range()).unwrap_or_default()
+    }
+
+    pub(crate) fn leaf_cuts(&self, span: Span) -> &[LeafCut] {
+        self.leaf_cuts.get(span.range()).unwrap_or_default()
+    }
+
+    /// How many rows there are.
+    pub(crate) fn len(&self) -> u32 {
+        u32::try_from(self.rows.len()).unwrap_or(NONE)
+    }
+
+    /// Bytes on the heap.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        fn of<T>(table: &Vec<T>) -> usize {
+            table.capacity() * size_of::<T>()
+        }
+        self.names.heap_bytes()
+            + self.terms.heap_bytes()
+            + self.lines.heap_bytes()
+            + of(&self.rows)
+            + of(&self.items)
+            + of(&self.texts)
+            + of(&self.calls)
+            + of(&self.results)
+            + of(&self.term_refs)
+            + of(&self.line_refs)
+            + of(&self.name_refs)
+            + of(&self.preserved)
+            + of(&self.leaf_cuts)
+    }
+}

@@ -1,0 +1,236 @@
+//! What a Codex tool answered: its text, where the tool's own output starts, and whether it failed.
+
+use std::borrow::Cow;
+
+use super::super::json::{self, Raw};
+use super::super::{Body, ToolResult};
+
+/// How many lines the host's header may have up to its `Output:` line.
+const HEADER_LINES: usize = 12;
+
+/// Lines that a header starts with.
+const HEADER_STARTS: [&str; 9] = [
+    "Command:",
+    "Chunk ID:",
+    "Wall time",
+    "Process exited",
+    "Process running",
+    "Exit code:",
+    "Original token count:",
+    "Total output lines:",
+    "Script ",
+];
+
+/// What the host itself answers when a call could not be run.
+const HOST_FAILURES: [&str; 7] = [
+    "unsupported call:",
+    "aborted by user",
+    "exec_command failed",
+    "write_stdin failed",
+    "failed to parse function arguments",
+    "apply_patch verification failed",
+    "collab spawn failed",
+];
+
+/// Reads the output of a call; `custom`: of a free-form tool, which code mode is one of.
+pub(super) fn result<'a>(
+    id: Cow<'a, str>,
+    output: Option<Raw<'a>>,
+    custom: bool,
+) -> ToolResult<'a> {
+    let mut found = Found::default();
+    if let Some(output) = output {
+        found.read(output);
+    }
+    let mut failed = found.failed;
+    if let [text] = found.texts.as_mut_slice()
+        && let Some((inner, inner_failed)) = unwrapped(text)
+    {
+        *text = Cow::Owned(inner);
+        failed |= inner_failed;
+    }
+    let decoded = if custom { decoded(&found.texts) } else { None };
+    failed |= found.texts.iter().any(|text| text.starts_with("Script error:"));
+    let text = joined(found.texts);
+    let header = Header::of(&text);
+    failed |= header.failed
+        || text == "aborted"
+        || HOST_FAILURES.iter().any(|start| text.starts_with(start))
+        || text
+            .get(header.body..)
+            .is_some_and(|body| header.body > 0 && body.starts_with("Script error:"));
+    let body = match decoded {
+        Some((body, inner_failed)) => {
+            failed |= inner_failed;
+            Body::Decoded(Cow::Owned(body))
+        }
+        None => Body::From(header.body),
+    };
+    ToolResult { id, text, body, is_error: failed, opaque: found.opaque }
+}
+
+#[derive(Default)]
+struct Found<'a> {
+    texts: Vec<Cow<'a, str>>,
+    opaque: bool,
+    failed: bool,
+}
+
+impl<'a> Found<'a> {
+    /// A string, a list of parts, or an object around either.
+    fn read(&mut self, output: Raw<'a>) {
+        if output.is_list() {
+            for part in output.elements() {
+                self.part(part);
+            }
+        } else if output.is_object() {
+            self.object(output);
+        } else if let Some(text) = output.text() {
+            self.texts.push(text);
+        }
+    }
+
+    fn part(&mut self, part: Raw<'a>) {
+        match part.text().or_else(|| part.member("text").and_then(Raw::text)) {
+            Some(text) => self.texts.push(text),
+            None => self.opaque = true,
+        }
+    }
+
+    fn object(&mut self, object: Raw<'a>) {
+        let (mut content, mut text, mut output, mut metadata) = (None, None, None, None);
+        for (key, value) in object.members() {
+            match key.as_ref() {
+                "content" => content = Some(value),
+                "text" => text = Some(value),
+                "output" => output = Some(value),
+                "metadata" => metadata = Some(value),
+                "success" => self.failed |= value.get() == "false",
+                "image_url" => self.opaque |= !value.is_null(),
+                _ => {}
+            }
+        }
+        self.failed |= metadata.is_some_and(has_bad_exit);
+        let holds = |raw: &Raw<'_>| raw.is_string() || raw.is_list();
+        match [content, output, text].into_iter().flatten().find(holds) {
+            Some(inner) if inner.is_list() => inner.elements().for_each(|part| self.part(part)),
+            Some(inner) => self.texts.extend(inner.text()),
+            None => self.opaque = true,
+        }
+    }
+}
+
+/// The parts in one text, a newline between them.
+fn joined<'a>(texts: Vec<Cow<'a, str>>) -> Cow<'a, str> {
+    let mut texts = texts.into_iter();
+    let Some(mut all) = texts.next() else { return Cow::Borrowed("") };
+    for text in texts {
+        let all = all.to_mut();
+        all.push('\n');
+        all.push_str(&text);
+    }
+    all
+}
+
+/// Does this object say `exit_code` and mean a failure?
+fn has_bad_exit(object: Raw<'_>) -> bool {
+    object.member("exit_code").is_some_and(|code| !code.is_null() && code.get() != "0")
+}
+
+/// Old versions: the output is JSON in a string, `{"output": ..., "metadata": {"exit_code": ...}}`.
+fn unwrapped(text: &str) -> Option<(String, bool)> {
+    let object = json::looks_like_object(text)?;
+    let metadata = object.member("metadata").filter(|metadata| metadata.is_object())?;
+    Some((object.member("output")?.text()?.into_owned(), has_bad_exit(metadata)))
+}
+
+/// Code mode: the `output` strings of the parts that are JSON (an object, or a list of them), and
+/// the other parts without the host's header. `None` where no part is such JSON.
+fn decoded(texts: &[Cow<'_, str>]) -> Option<(String, bool)> {
+    let mut pieces: Vec<Cow<'_, str>> = Vec::new();
+    let (mut any, mut failed) = (false, false);
+    for text in texts {
+        let body = text.get(Header::of(text).body..).unwrap_or_default();
+        let mut found = false;
+        if let Some(raw) = looks_like_json(body) {
+            for object in raw.elements().chain(std::iter::once(raw)).filter(|raw| raw.is_object()) {
+                if let Some(output) = object.member("output").and_then(Raw::text) {
+                    pieces.push(output);
+                    failed |= has_bad_exit(object);
+                    found = true;
+                }
+            }
+        }
+        any |= found;
+        if !found && !body.trim().is_empty() {
+            pieces.push(Cow::Borrowed(body));
+        }
+    }
+    any.then(|| (pieces.join("\n"), failed))
+}
+
+fn looks_like_json(text: &str) -> Option<Raw<'_>> {
+    let text = text.trim();
+    let brackets = matches!(
+        (text.as_bytes().first(), text.as_bytes().last()),
+        (Some(b'{'), Some(b'}')) | (Some(b'['), Some(b']'))
+    );
+    if brackets { json::value(text) } else { None }
+}
+
+/// The lines that the host puts before a tool's own output.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Header {
+    /// Where the tool's own output starts: behind the line `Output:`, or 0 without one.
+    pub(super) body: usize,
+    /// The header says that the command failed.
+    pub(super) failed: bool,
+}
+
+impl Header {
+    pub(super) fn of(text: &str) -> Self {
+        let mut header = Self::default();
+        if !is_header_line(text) {
+            return header;
+        }
+        // The command comes first and may have many lines, of any look.
+        let mut in_command = text.starts_with("Command:");
+        let mut unbroken = true;
+        let (mut at, mut lines) = (0, 0);
+        let mut failed = false;
+        for line in text.split_inclusive('\n') {
+            at += line.len();
+            let line = line.trim_end_matches(['\n', '\r']);
+            in_command =
+                in_command && !line.starts_with("Chunk ID:") && !line.starts_with("Wall time");
+            if in_command {
+                continue;
+            }
+            if line == "Output:" {
+                return Self { body: at, failed: failed || header.failed };
+            }
+            unbroken = unbroken && is_header_line(line);
+            let line_failed = says_failed(line);
+            failed |= line_failed;
+            header.failed |= line_failed && unbroken;
+            lines += 1;
+            if lines == HEADER_LINES {
+                break;
+            }
+        }
+        header
+    }
+}
+
+fn is_header_line(line: &str) -> bool {
+    HEADER_STARTS.iter().any(|start| line.starts_with(start))
+}
+
+fn says_failed(line: &str) -> bool {
+    let code =
+        line.strip_prefix("Process exited with code").or_else(|| line.strip_prefix("Exit code:"));
+    match code.map(str::trim) {
+        Some(code) => code != "0",
+        None => line.starts_with("Script failed") || line.starts_with("Script error:"),
+    }
+}

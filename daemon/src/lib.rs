@@ -1,0 +1,18 @@
+//! The daemon as a library, so that tests can run it in their own process.
+//!
+//! Edges only: files, sockets, threads. What a transcript means and what a compaction does is
+//! decided in `compactd-core`.
+
+pub mod compaction;
+pub mod config;
+pub mod follow;
+pub mod routes;
+pub mod run;
+pub mod serve;
+pub mod sessions;
+pub mod stats;
+pub mod store;
+pub mod tail;
+pub mod telemetry;
+pub mod time;
+pub mod workers;

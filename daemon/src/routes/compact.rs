@@ -1,0 +1,121 @@
+//! `POST /v1/compact`.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::response::Response;
+use compactd_api::compact::{CompactAnswer, CompactRequest, Outcome};
+use compactd_api::{ErrorCode, HOOK_DEADLINE, convert};
+use compactd_transcript::LineReader;
+
+use super::App;
+use super::sessions::{json, ready};
+use crate::compaction;
+use crate::serve::ApiError;
+use crate::sessions::{Session, SessionKey, State as SessionState};
+
+pub(super) async fn compact(
+    State(app): State<Arc<App>>,
+    body: Bytes,
+) -> Result<Response, ApiError> {
+    let started = Instant::now();
+    let request: CompactRequest<'_> = serde_json::from_slice(&body)
+        .map_err(|error| ApiError::new(ErrorCode::InvalidJson, error.to_string()))?;
+    request.check().map_err(|code| ApiError::new(code, "the request cannot be served"))?;
+    let session = find(&app, &request)?;
+    app.sessions.touch(&session);
+    let waited = tokio::time::timeout(HOOK_DEADLINE, ready(&app, &session)).await;
+    let response = match waited {
+        Ok(Ok(())) => answer(&app, &session, &request, started)?,
+        Ok(Err(error)) => return Err(error),
+        // The work goes on; the next request finds it done.
+        Err(_late) => unready(&app, "the session is still being read"),
+    };
+    app.stats.compact_micros.add(micros(started));
+    Ok(response)
+}
+
+fn micros(started: Instant) -> u64 {
+    u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX)
+}
+
+fn unready(app: &App, reason: &'static str) -> Response {
+    app.stats.compactions_unready.add(1);
+    json(&CompactAnswer::nothing(0, Outcome::Unready, reason))
+}
+
+/// The session that a request is about: a sub-agent's own file where one is named.
+fn find(app: &App, request: &CompactRequest<'_>) -> Result<Arc<Session>, ApiError> {
+    let host = convert::host(request.host)
+        .ok_or_else(|| ApiError::new(ErrorCode::HostUnknown, "the host is not known"))?;
+    let id = request.agent.as_ref().unwrap_or(&request.session).to_string();
+    let key = SessionKey { host, id };
+    if let Some(session) = app.sessions.get(&key) {
+        return Ok(session);
+    }
+    let transcript = Path::new(request.transcript.as_str());
+    let own = match &request.agent {
+        Some(agent) => transcript
+            .with_extension("")
+            .join("subagents")
+            .join(format!("agent-{}.jsonl", agent.as_str())),
+        None => transcript.to_path_buf(),
+    };
+    if !own.exists() {
+        let message = format!("there is no transcript at {}", own.display());
+        return Err(ApiError::new(ErrorCode::SessionUnknown, message));
+    }
+    app.sessions.at_path(&own).ok_or_else(|| {
+        let message = format!("{} is not inside the folders that are followed", own.display());
+        ApiError::new(ErrorCode::TranscriptOutsideRoots, message)
+    })
+}
+
+fn answer(
+    app: &App,
+    session: &Session,
+    request: &CompactRequest<'_>,
+    started: Instant,
+) -> Result<Response, ApiError> {
+    let pins = app.sessions.store().pins(&session.key).unwrap_or_else(|error| {
+        // Without its pins a pass could take what the person wants kept.
+        tracing::error!(session = session.key.id, %error, "pins cannot be read");
+        compactd_core::rules::Pins::default()
+    });
+    let mut reader = LineReader::new();
+    if !app.sessions.follow(session, &mut reader) {
+        return Ok(unready(app, "the session cannot be read"));
+    }
+    let state = session.lock();
+    let SessionState::Ready(tail) = &*state else {
+        return Ok(unready(app, "the session cannot be read"));
+    };
+    let profile = compaction::profile(request, app.profile);
+    let mut answer = compaction::answer(tail.index(), request, profile, &pins);
+    answer.counters.micros = micros(started);
+    let counters = &answer.counters;
+    match answer.outcome {
+        Outcome::Apply => app.stats.compactions_apply.add(1),
+        Outcome::Skip => app.stats.compactions_skip.add(1),
+        Outcome::Escalate => app.stats.compactions_escalate.add(1),
+        Outcome::Unready | Outcome::Other => app.stats.compactions_unready.add(1),
+    }
+    if matches!(answer.outcome, Outcome::Apply | Outcome::Escalate) {
+        app.stats.results_truncated.add(counters.truncated);
+        app.stats.results_dropped.add(counters.dropped);
+        app.stats.tokens_freed.add(counters.tokens_before.saturating_sub(counters.tokens_after));
+    }
+    tracing::info!(
+        session = session.key.id,
+        outcome = answer.outcome.name(),
+        results = counters.results,
+        dropped = counters.dropped,
+        truncated = counters.truncated,
+        micros = counters.micros,
+        "compaction answered"
+    );
+    Ok(json(&answer))
+}

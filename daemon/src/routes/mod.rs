@@ -1,0 +1,62 @@
+//! The API's handlers: thin, each reads its request, asks a session or the stats, and answers.
+
+mod compact;
+mod hooks;
+mod sessions;
+mod status;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::time::{Instant, SystemTime};
+
+use axum::Router;
+use axum::routing::{get, post};
+use compactd_api::routes;
+use compactd_core::rules::Profile;
+
+use crate::sessions::Sessions;
+use crate::stats::Stats;
+use crate::workers::Bulk;
+
+/// What the handlers know.
+#[derive(Debug)]
+pub struct App {
+    /// The sessions.
+    pub sessions: Arc<Sessions>,
+    /// The counters.
+    pub stats: Arc<Stats>,
+    /// The queue of sessions to index.
+    pub bulk: Arc<Bulk>,
+    /// The rules used where a request names none.
+    pub profile: Profile,
+    /// Budget of all indexes.
+    pub budget_bytes: u64,
+    /// Where it listens.
+    pub socket: PathBuf,
+    /// When it started.
+    pub started: (SystemTime, Instant),
+    /// The system gives no notice of changes: files are polled.
+    pub polling: AtomicBool,
+    /// Folders that are watched.
+    pub watched_dirs: AtomicU64,
+}
+
+/// All routes of v1.
+pub fn router(app: Arc<App>) -> Router {
+    Router::new()
+        .route(routes::STATUS, get(status::status))
+        .route(routes::STATS, get(status::stats))
+        .route(routes::METRICS, get(status::metrics))
+        .route(routes::OPENAPI, get(status::openapi))
+        .route(routes::SESSIONS, get(sessions::list))
+        .route(routes::SESSION, get(sessions::details))
+        .route(routes::EXPLAIN, get(sessions::explain))
+        .route(
+            routes::PINS,
+            get(sessions::pins).post(sessions::pin).delete(sessions::unpin),
+        )
+        .route(routes::COMPACT, post(compact::compact))
+        .route(routes::HOOK, post(hooks::hook))
+        .with_state(app)
+}

@@ -1,0 +1,166 @@
+//! The daemon's life: start, serve, stop.
+//!
+//! The socket answers first. Then the folders are walked, the watcher starts, recent sessions are
+//! read in the background; old ones are read when they are asked for.
+
+use std::future::Future;
+use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime};
+
+use compactd_api::convert;
+use compactd_api::settings::Settings;
+use compactd_core::rules::Profile;
+use compactd_transcript::Roots;
+
+use crate::follow::{self, Event, Follower};
+use crate::routes::{self, App};
+use crate::serve;
+use crate::sessions::Sessions;
+use crate::stats::Stats;
+use crate::store::Store;
+use crate::workers::{Bulk, Change, follow_changes, is_recent};
+
+/// What a daemon runs with.
+#[derive(Debug)]
+pub struct Setup {
+    /// The settings.
+    pub settings: Settings,
+    /// Where transcripts are looked for.
+    pub roots: Roots,
+    /// Where snapshots and pins are kept.
+    pub store: Store,
+    /// Where it listens, for people.
+    pub socket: PathBuf,
+}
+
+/// The threads and what they share.
+struct Workers {
+    bulk: Arc<Bulk>,
+    sessions: Arc<Sessions>,
+    threads: Vec<JoinHandle<()>>,
+    follower: Option<Follower>,
+}
+
+/// Runs until `shutdown` is done, then finishes what is under way and saves the snapshots.
+///
+/// # Errors
+/// The listener cannot be used.
+pub async fn run(
+    setup: Setup,
+    listener: UnixListener,
+    shutdown: impl Future<Output = ()>,
+) -> std::io::Result<()> {
+    let stats = Arc::new(Stats::default());
+    let rules = convert::settings(&setup.settings.rules);
+    let budget_bytes = setup.settings.index.memory_mb * 1024 * 1024;
+    let sessions =
+        Arc::new(Sessions::new(setup.roots, rules, setup.store, Arc::clone(&stats)));
+    let bulk = Arc::new(Bulk::default());
+    let app = Arc::new(App {
+        sessions: Arc::clone(&sessions),
+        stats: Arc::clone(&stats),
+        bulk: Arc::clone(&bulk),
+        profile: convert::profile(setup.settings.rules.profile).unwrap_or(Profile::Standard),
+        budget_bytes,
+        socket: setup.socket,
+        started: (SystemTime::now(), Instant::now()),
+        polling: AtomicBool::new(false),
+        watched_dirs: AtomicU64::new(0),
+    });
+    let workers = Workers::start(&app, &setup.settings, budget_bytes);
+    let router = routes::router(Arc::clone(&app));
+    let served = serve::serve(listener, router, &stats, shutdown).await;
+    tracing::info!("stopping");
+    workers.stop();
+    served
+}
+
+impl Workers {
+    fn start(app: &Arc<App>, settings: &Settings, budget_bytes: u64) -> Self {
+        let (sessions, bulk) = (Arc::clone(&app.sessions), Arc::clone(&app.bulk));
+        let recent = Duration::from_secs(settings.index.recent_days * 86_400);
+        let (send, receive) = mpsc::channel();
+        let mut threads = Vec::new();
+        threads.extend(spawn("bulk", {
+            let (sessions, bulk) = (Arc::clone(&sessions), Arc::clone(&bulk));
+            move || bulk.run(&sessions, budget_bytes)
+        }));
+        threads.extend(spawn("live", {
+            let (sessions, bulk) = (Arc::clone(&sessions), Arc::clone(&bulk));
+            move || follow_changes(&receive, &sessions, &bulk, recent)
+        }));
+        let config = follow::Config {
+            roots: sessions.roots().clone(),
+            poll: Duration::from_millis(settings.watch.poll_ms),
+            sweep: Duration::from_secs(settings.watch.sweep_s),
+        };
+        let follower = Follower::start(config, {
+            let app = Arc::clone(app);
+            move |event| take(&app, &send, recent, event)
+        });
+        let follower = match follower {
+            Ok(follower) => Some(follower),
+            Err(error) => {
+                tracing::error!(%error, "transcripts are not followed, only read when asked for");
+                None
+            }
+        };
+        Self { bulk, sessions, threads, follower }
+    }
+
+    fn stop(self) {
+        // Ends the follower first: it holds the sender that keeps the live thread going.
+        if let Some(follower) = self.follower {
+            follower.shutdown();
+        }
+        self.bulk.stop();
+        for thread in self.threads {
+            if thread.join().is_err() {
+                tracing::error!("a worker thread had panicked");
+            }
+        }
+        self.sessions.save_all();
+    }
+}
+
+/// Hands an event of the follower to who deals with it. Runs on the follower's thread.
+fn take(app: &App, changes: &mpsc::Sender<Change>, recent: Duration, event: Event) {
+    match event {
+        Event::Found(found) => {
+            let session = app.sessions.found(&found);
+            if is_recent(found.mtime, recent) {
+                app.bulk.push(session);
+            }
+        }
+        Event::Changed(path) => {
+            let _stopping = changes.send(Change::Path(path));
+        }
+        Event::Gone(path) => {
+            let _stopping = changes.send(Change::Gone(path));
+        }
+        Event::SweepDone { files } => {
+            tracing::debug!(files, "folders walked");
+            app.sessions.store().clean(|name| {
+                app.sessions.all().iter().any(|session| {
+                    format!("{}-{}", session.key.host.name(), session.key.id) == name
+                })
+            });
+        }
+        Event::Degraded { reason } => {
+            app.polling.store(true, Ordering::Relaxed);
+            tracing::warn!(%reason, "changes are polled for");
+        }
+    }
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Option<JoinHandle<()>> {
+    std::thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(work)
+        .inspect_err(|error| tracing::error!(name, %error, "thread cannot be started"))
+        .ok()
+}

@@ -1,0 +1,4 @@
+//! What the tests over the whole project share.
+
+pub mod core_tools;
+pub mod rescan;

@@ -1,0 +1,57 @@
+//! Our own notes (§7).
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::terms::regex;
+
+static DROPPED: LazyLock<Regex> = LazyLock::new(|| {
+    regex(r"\A\[output removed by compactd: [0-9]+ chars; re-run the call to see it\]\z")
+});
+static CUT: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r"(?:\A|\n)\[output cut by compactd: [0-9]+ of [0-9]+ chars removed; re-run the call to see it\]\z",
+    )
+});
+static INPUT: LazyLock<Regex> =
+    LazyLock::new(|| regex(r"\[input cut by compactd: [0-9]+ chars\]\z"));
+
+/// The first characters of a text.
+pub(super) fn head(text: &str, chars: usize) -> &str {
+    text.char_indices().nth(chars).map_or(text, |(at, _)| &text[..at])
+}
+
+pub(super) fn dropped(chars: usize) -> String {
+    format!("[output removed by compactd: {chars} chars; re-run the call to see it]")
+}
+
+pub(super) fn cut(text: &str, chars: usize) -> String {
+    let total = text.chars().count();
+    let removed = total.saturating_sub(chars);
+    format!(
+        "{}\n[output cut by compactd: {removed} of {total} chars removed; re-run the call to see it]",
+        head(text, chars)
+    )
+}
+
+pub(super) fn input(text: &str, chars: usize) -> String {
+    let removed = text.chars().count().saturating_sub(chars);
+    format!("{}[input cut by compactd: {removed} chars]", head(text, chars))
+}
+
+/// An earlier pass decided this result.
+pub(super) fn is_noted(text: &str) -> bool {
+    DROPPED.is_match(text) || CUT.is_match(text)
+}
+
+/// A result's body without our note.
+pub(super) fn without_output_note(body: &str) -> &str {
+    let note = DROPPED.find(body).or_else(|| CUT.find(body));
+    note.map_or(body, |note| &body[..note.start()])
+}
+
+/// A leaf of an input without our note.
+pub(super) fn without_input_note(leaf: &str) -> &str {
+    INPUT.find(leaf).map_or(leaf, |note| &leaf[..note.start()])
+}
