@@ -43,7 +43,9 @@ impl ConfigError {
     #[must_use]
     pub fn hint(&self) -> &'static str {
         match self {
-            Self::Unreadable { .. } => "make the file readable, or move it away to use the defaults",
+            Self::Unreadable { .. } => {
+                "make the file readable, or move it away to use the defaults"
+            }
             Self::Wrong(SettingsError::UnknownKeys { .. }) => {
                 "correct the file; without it `compactctl config show` lists all settings"
             }
@@ -142,9 +144,6 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(home.path().join(".config/compactd/config.toml")).unwrap();
         let lookup = |name: &str| (name == "HOME").then(|| home.path().into());
-        assert!(matches!(
-            Config::from_lookup(&lookup),
-            Err(ConfigError::Unreadable { .. })
-        ));
+        assert!(matches!(Config::from_lookup(&lookup), Err(ConfigError::Unreadable { .. })));
     }
 }

@@ -105,7 +105,9 @@ impl Error {
             Self::Protocol { theirs, ours, .. } if theirs > ours => {
                 "the daemon is newer: update compactctl, or use the one that came with the daemon"
             }
-            Self::Protocol { .. } => "the daemon is older: restart it, so that the new version runs",
+            Self::Protocol { .. } => {
+                "the daemon is older: restart it, so that the new version runs"
+            }
             Self::Transcript(error) => error.hint(),
             Self::Unresolved(error) => return Some(error.hint()),
             Self::Config(error) => error.hint(),

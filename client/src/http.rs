@@ -66,9 +66,13 @@ impl HttpError {
     #[must_use]
     pub fn hint(&self) -> &'static str {
         match self {
-            Self::Timeout { .. } => "it may be busy: try again, and look into its log if it stays so",
+            Self::Timeout { .. } => {
+                "it may be busy: try again, and look into its log if it stays so"
+            }
             Self::Broken { .. } => "it may have stopped: see `compactctl status`",
-            Self::Malformed { .. } => "set COMPACTD_SOCKET to the socket of your daemon, or unset it",
+            Self::Malformed { .. } => {
+                "set COMPACTD_SOCKET to the socket of your daemon, or unset it"
+            }
         }
     }
 }
@@ -217,14 +221,17 @@ fn parse_head(bytes: &[u8]) -> Result<Option<Head>, Failure> {
     let status = response.code.unwrap_or_default();
     let mut framing =
         if matches!(status, 204 | 304) { Framing::Nothing } else { Framing::ToTheEnd };
-    for header in response.headers.iter().filter(|_| framing == Framing::ToTheEnd) {
+    for header in response.headers.iter() {
+        if framing != Framing::ToTheEnd {
+            break;
+        }
         if header.name.eq_ignore_ascii_case("transfer-encoding") {
             framing = Framing::Chunked;
         } else if header.name.eq_ignore_ascii_case("content-length") {
-            let length = std::str::from_utf8(header.value).ok().and_then(|value| value.parse().ok());
-            framing = Framing::Length(
-                length.ok_or(Failure::Shape("its answer has no sensible length"))?,
-            );
+            let length =
+                std::str::from_utf8(header.value).ok().and_then(|value| value.parse().ok());
+            framing =
+                Framing::Length(length.ok_or(Failure::Shape("its answer has no sensible length"))?);
         }
     }
     Ok(Some(Head { status, framing, bytes: length }))
@@ -260,7 +267,11 @@ impl<R: Read> Buffer<'_, R> {
     }
 
     fn need(&mut self) -> Result<(), Failure> {
-        if self.fill()? { Ok(()) } else { Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()) }
+        if self.fill()? {
+            Ok(())
+        } else {
+            Err(io::Error::from(io::ErrorKind::UnexpectedEof).into())
+        }
     }
 
     fn take(&mut self, length: usize) -> Result<Vec<u8>, Failure> {

@@ -69,8 +69,7 @@ impl Read {
             let index = index.get_or_insert_with(|| Index::new(host, &options.settings));
             index.apply(line, offset);
         })?;
-        let mut index =
-            index.unwrap_or_else(|| Index::new(loaded.place.host, &options.settings));
+        let mut index = index.unwrap_or_else(|| Index::new(loaded.place.host, &options.settings));
         for _ in 0..loaded.too_long {
             index.skip(Skip::TooLong);
         }

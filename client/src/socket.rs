@@ -95,8 +95,7 @@ pub fn connect(env: &Env) -> Result<(UnixStream, PathBuf), SocketProblem> {
 
 /// Connects to one path; `None` if nothing listens there.
 fn connect_to(path: &Path) -> Result<Option<UnixStream>, SocketProblem> {
-    let unreachable =
-        |source| SocketProblem::Unreachable { path: path.to_path_buf(), source };
+    let unreachable = |source| SocketProblem::Unreachable { path: path.to_path_buf(), source };
     match fs::metadata(path) {
         Ok(found) => check(path, &found, rustix::process::geteuid().as_raw())?,
         Err(error) if is_absent(&error) => return Ok(None),

@@ -72,9 +72,11 @@ impl StartError {
     #[must_use]
     pub fn hint(&self) -> Cow<'static, str> {
         match self {
-            Self::NoProgram { .. } => "build it with `cargo build --release -p compactd`, or decide \
+            Self::NoProgram { .. } => {
+                "build it with `cargo build --release -p compactd`, or decide \
                                        one session with `compactctl compact SESSION`"
-                .into(),
+                    .into()
+            }
             Self::Spawn { program, .. } => {
                 format!("check that {} can be run", program.display()).into()
             }
@@ -100,8 +102,7 @@ impl OwnDaemon {
     pub fn start(env: &Env) -> Result<(Self, Daemon), Error> {
         let ours = std::env::current_exe().unwrap_or_default();
         let path = std::env::var_os("PATH");
-        let program =
-            find_program(&ours, path.as_deref()).ok_or(StartError::NoProgram { ours })?;
+        let program = find_program(&ours, path.as_deref()).ok_or(StartError::NoProgram { ours })?;
         let mut own = Self::spawn(&program)?;
         let deadline = Instant::now() + START;
         while Instant::now() < deadline {

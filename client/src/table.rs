@@ -145,7 +145,10 @@ mod tests {
         let mut table =
             Table::new(&[("id", Align::Left), ("chars", Align::Right), ("why", Align::Left)], 2);
         table.row(vec!["a".into(), "1,000".into(), "short".into()], Paint::Plain);
-        table.row(vec!["日本".into(), "7".into(), "long enough to be cut somewhere".into()], Paint::Red);
+        table.row(
+            vec!["日本".into(), "7".into(), "long enough to be cut somewhere".into()],
+            Paint::Red,
+        );
         table
     }
 

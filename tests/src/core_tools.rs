@@ -109,6 +109,9 @@ fn convert(action: tools::Action) -> rescan::Action {
             tools::Writes::Names(names) => rescan::Writes::Names(names),
             tools::Writes::All => rescan::Writes::All,
         },
-        rerunnable: action.rerunnable.map(|rerunnable| rerunnable.needs_pass),
+        rerunnable: action.rerunnable.map(|rerunnable| rescan::Rerunnable {
+            needs_pass: rerunnable.needs_pass,
+            even_if_used: rerunnable.even_if_used,
+        }),
     }
 }

@@ -46,13 +46,16 @@ fn view(stats: &Stats) -> String {
         ),
         (
             "time each",
-            format!("median {} µs, 99% within {} µs, longest {} µs", times.p50, times.p99, times.max),
+            format!(
+                "median {} µs, 99% within {} µs, longest {} µs",
+                times.p50, times.p99, times.max
+            ),
         ),
-        ("hooks", format!("{} with text, {} silent, {} late", hooks.text, hooks.silent, hooks.late)),
         (
-            "read",
-            format!("{} in {} lines", bytes(stats.bytes_read), number(stats.lines_read)),
+            "hooks",
+            format!("{} with text, {} silent, {} late", hooks.text, hooks.silent, hooks.late),
         ),
+        ("read", format!("{} in {} lines", bytes(stats.bytes_read), number(stats.lines_read))),
         (
             "skipped lines",
             format!(

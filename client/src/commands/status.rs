@@ -55,10 +55,7 @@ fn view(status: &Status, now: Timestamp, ui: &Ui) -> String {
                 number(sessions.bulk_queue)
             ),
         ),
-        (
-            "memory",
-            format!("{} of {}", bytes(memory.index_bytes), bytes(memory.budget_bytes)),
-        ),
+        ("memory", format!("{} of {}", bytes(memory.index_bytes), bytes(memory.budget_bytes))),
         ("watching", format!("{} folders by {}", number(watching.dirs), watching.mode)),
     ];
     let mut text: String =

@@ -86,7 +86,8 @@ stays: 3, 81 characters
 #[test]
 fn all_lists_every_result_in_order() {
     let text = view(&explain(), Detail::All, &Ui::plain(100));
-    let ids: Vec<&str> = text.lines().skip(4).filter_map(|line| line.split_whitespace().nth(1)).collect();
+    let ids: Vec<&str> =
+        text.lines().skip(4).filter_map(|line| line.split_whitespace().nth(1)).collect();
     assert_eq!(ids, ["small", "large", "status", "a", "b", "c"]);
 }
 

@@ -97,7 +97,10 @@ mod tests {
 
     #[test]
     fn sizes_and_shares() {
-        assert_eq!((bytes(12), bytes(1_025), bytes(2_097_152)), ("12 B".into(), "2 KiB".into(), "2.0 MiB".into()));
+        assert_eq!(
+            (bytes(12), bytes(1_025), bytes(2_097_152)),
+            ("12 B".into(), "2 KiB".into(), "2.0 MiB".into())
+        );
         for (before, after, percent) in
             [(0, 0, 0), (100, 66, 34), (3, 2, 33), (3, 1, 67), (10, 20, 0), (200, 199, 1)]
         {

@@ -164,8 +164,12 @@ mod tests {
                 outcome: if item.id == "s" {
                     Err("unreadable".to_owned())
                 } else {
-                    let totals =
-                        Totals { results: 3, chars_before: 100, chars_after: 66, ..Totals::default() };
+                    let totals = Totals {
+                        results: 3,
+                        chars_before: 100,
+                        chars_after: 66,
+                        ..Totals::default()
+                    };
                     Ok((7, totals))
                 },
                 item,

@@ -24,6 +24,10 @@ use writes::Sink;
 pub const RERUNNABLE: [&str; 7] =
     ["ls", "pwd", "tree", "git status", "git log", "git branch", "git diff --stat"];
 
+/// Of all these the ones whose output is cut even if it was used later: the reference's own list.
+/// The others were measured to lose too much then (`docs/rules.md` §6).
+const EVEN_IF_USED: [&str; 4] = ["ls", "git status", "git log", "npm test"];
+
 /// Test runs, cheap to run again once they pass. `npm test` also stands for `npm run test` and
 /// `npm run test:unit` (so do those of pnpm, yarn and bun).
 pub const RERUNNABLE_TESTS: [&str; 13] = [
@@ -106,6 +110,8 @@ impl Writes {
 pub struct Rerunnable {
     /// Only if its output shows no failure ([`shows_failure`]).
     pub needs_pass: bool,
+    /// Also if its output was used later.
+    pub even_if_used: bool,
 }
 
 /// What a call does.
@@ -141,17 +147,25 @@ pub struct Tools {
 
 impl Default for Tools {
     fn default() -> Self {
-        Self::new(&RERUNNABLE, &RERUNNABLE_TESTS)
+        Self::new::<&str>(&[], &[])
     }
 }
 
 impl Tools {
-    /// The lists replace the defaults ([`RERUNNABLE`], [`RERUNNABLE_TESTS`]).
+    /// The built-in lists ([`RERUNNABLE`], [`RERUNNABLE_TESTS`]) and what the person adds to them.
     #[must_use]
     pub fn new<S: AsRef<str>>(rerunnable: &[S], tests: &[S]) -> Self {
-        let patterns =
-            |list: &[S]| list.iter().filter_map(|entry| Pattern::new(entry.as_ref())).collect();
-        Self { rerunnable: patterns(rerunnable), tests: patterns(tests) }
+        let patterns = |built_in: &[&str], more: &[S]| {
+            let built_in = built_in
+                .iter()
+                .filter_map(|entry| Pattern::new(entry, EVEN_IF_USED.contains(entry)));
+            let more = more.iter().filter_map(|entry| Pattern::new(entry.as_ref(), true));
+            built_in.chain(more).collect()
+        };
+        Self {
+            rerunnable: patterns(&RERUNNABLE, rerunnable),
+            tests: patterns(&RERUNNABLE_TESTS, tests),
+        }
     }
 
     /// What a call does, by its tool and input.
@@ -201,7 +215,8 @@ impl Tools {
             }
             ToolKind::Search if matches!(short, "LS" | "ls") => {
                 let listed = self.rerunnable.iter().any(|pattern| pattern.matches(&["ls"], false));
-                out.rerunnable = listed.then_some(Rerunnable { needs_pass: false });
+                out.rerunnable =
+                    listed.then_some(Rerunnable { needs_pass: false, even_if_used: true });
             }
             _ => {}
         }
@@ -255,14 +270,14 @@ impl Tools {
         out.read = line.read(cwd);
         if line.shortened_at_most() {
             let words = reads::canonical(&line.main.words);
-            let listed = |list: &[Pattern], scripts: bool| {
-                list.iter().any(|pattern| pattern.matches(&words, scripts))
+            let listed = |list: &[Pattern], needs_pass: bool| {
+                list.iter()
+                    .filter(|pattern| pattern.matches(&words, needs_pass))
+                    .map(|pattern| Rerunnable { needs_pass, even_if_used: pattern.even_if_used })
+                    .max_by_key(|found| found.even_if_used)
             };
-            if listed(&self.rerunnable, false) {
-                out.rerunnable = Some(Rerunnable { needs_pass: false });
-            } else if listed(&self.tests, true) {
-                out.rerunnable = Some(Rerunnable { needs_pass: true });
-            }
+            out.rerunnable =
+                listed(&self.rerunnable, false).or_else(|| listed(&self.tests, true));
         }
         out
     }

@@ -44,6 +44,8 @@ impl Drop for Lock {
     fn drop(&mut self) {
         // Only for people who look: the number means nothing without the lock.
         drop(self.file.set_len(0));
+        // Closing is not enough: a child between its fork and its exec still has the file open.
+        let _ = flock(&self.file, FlockOperation::Unlock);
     }
 }
 

@@ -29,6 +29,13 @@ fn make_folder(path: &Path, mode: u32) {
     fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
 }
 
+/// What a daemon leaves that was killed. Closing alone would not do: while another test starts a
+/// process, that has a copy of the socket for a moment.
+fn end(listener: UnixListener) {
+    rustix::net::shutdown(&listener, rustix::net::Shutdown::Both).unwrap();
+    drop(listener);
+}
+
 #[test]
 fn makes_everything_private_and_takes_it_away() {
     let root = scratch();
@@ -98,7 +105,7 @@ fn stale_socket_is_replaced_and_live_one_is_not() {
     assert_eq!(fs::metadata(&path).unwrap().ino(), before);
     assert!(other.accept().is_ok(), "only the probe came");
     UnixStream::connect(&path).unwrap();
-    drop(other);
+    end(other);
     let bound = bind(&listen(&path, None)).unwrap();
     UnixStream::connect(&path).unwrap();
     bound.listener.accept().unwrap();
@@ -161,7 +168,7 @@ fn strange_things_in_the_way_stay() {
     assert!(matches!(bind(&listen(&path, None)), Err(BindError::NotASocket { .. })));
     fs::remove_file(&path).unwrap();
     if rustix::process::geteuid().is_root() {
-        drop(UnixListener::bind(&path).unwrap());
+        end(UnixListener::bind(&path).unwrap());
         std::os::unix::fs::chown(&path, Some(12345), None).unwrap();
         assert!(matches!(
             bind(&listen(&path, None)),
@@ -183,7 +190,7 @@ fn link_is_replaced_only_if_it_is_ours() {
     drop(bind());
     assert!(fs::symlink_metadata(&link).is_err());
 
-    drop(UnixListener::bind(&link).unwrap());
+    end(UnixListener::bind(&link).unwrap());
     let bound = bind();
     assert!(bound.link_error.is_none() && leads_here());
     // A later daemon's link is not ours to remove.
@@ -195,7 +202,7 @@ fn link_is_replaced_only_if_it_is_ours() {
 
     let live = UnixListener::bind(&link).unwrap();
     assert!(matches!(bind().link_error, Some(BindError::LinkOccupied { .. })));
-    drop(live);
+    end(live);
     fs::remove_file(&link).unwrap();
 
     fs::write(&link, "precious").unwrap();
@@ -234,7 +241,7 @@ fn guard_removes_only_its_own_socket() {
     let other = UnixListener::bind(&path).unwrap();
     drop(bound);
     assert!(path.exists());
-    drop(other);
+    end(other);
     let bound = bind(&listen(&path, None)).unwrap();
     fs::remove_file(&path).unwrap();
     fs::write(&path, "x").unwrap();

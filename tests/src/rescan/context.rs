@@ -7,10 +7,11 @@ use super::reader::{Item, Record, Role, Row};
 /// Claude Code, everything: no sidechains, no repeated rows.
 pub(super) fn claude_whole(records: &[Record]) -> Vec<&Row> {
     let mut seen = HashSet::new();
+    let sidechain = is_sidechain_file(records);
     records
         .iter()
         .filter_map(|record| match record {
-            Record::Row(row) if !row.sidechain => Some(row),
+            Record::Row(row) if row.sidechain == sidechain => Some(row),
             _ => None,
         })
         .filter(|row| row.uuid.as_ref().is_none_or(|uuid| seen.insert(uuid.clone())))
@@ -60,16 +61,24 @@ fn is_prompt(row: &Row) -> bool {
     row.role == Role::User && !row.meta && first_text.is_some_and(|text| !text.starts_with('<'))
 }
 
+fn sidechain(record: &Record) -> Option<bool> {
+    match record {
+        Record::Row(row) | Record::Boundary { row, .. } => Some(row.sidechain),
+        _ => None,
+    }
+}
+
+/// A sub-agent's own file: its sidechain rows are the conversation.
+fn is_sidechain_file(records: &[Record]) -> bool {
+    records.iter().find_map(sidechain).unwrap_or(false)
+}
+
 /// Claude Code, what the model has before it: the active path since the last boundary, with what
 /// that boundary preserved.
 pub(super) fn claude(records: &[Record]) -> Vec<&Row> {
-    let row_of = |record: &'_ Record| match record {
-        Record::Row(row) | Record::Boundary { row, .. } => Some(row.sidechain),
-        _ => None,
-    };
-    let subagent = records.iter().find_map(row_of).unwrap_or(false);
+    let subagent = is_sidechain_file(records);
     let records =
-        records.iter().filter(|record| row_of(record) == Some(subagent)).collect::<Vec<_>>();
+        records.iter().filter(|record| sidechain(record) == Some(subagent)).collect::<Vec<_>>();
     let last = records.iter().rposition(|record| matches!(record, Record::Boundary { .. }));
     let before = last.map_or(&records[..0], |at| &records[..at]);
     let epoch = &records[last.unwrap_or(0)..];
@@ -87,7 +96,8 @@ pub(super) fn claude(records: &[Record]) -> Vec<&Row> {
         }
     }
     let kept = preserved.iter().filter_map(|uuid| by_uuid.get(uuid.as_str()).copied());
-    let at = usize::from(context.first().is_some_and(|row| row.summary));
+    let lead = context.iter().position(|row| !row.items.is_empty());
+    let at = lead.map_or(context.len(), |lead| lead + usize::from(context[lead].summary));
     context.splice(at..at, kept);
     context
 }

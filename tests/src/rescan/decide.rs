@@ -20,9 +20,14 @@ pub(super) struct Vocabulary {
     pub(super) of_result: Vec<HashSet<String>>,
     /// Per call, the terms of each leaf of its input.
     pub(super) of_call: Vec<Vec<HashSet<String>>>,
+    /// Per call, its whole input if that is short.
+    inputs: Vec<Option<String>>,
     /// Per assistant text.
     pub(super) of_text: Vec<HashSet<String>>,
 }
+
+/// An input of at most so many bytes, its leaves joined by newlines, is searched as text.
+const SHORT_INPUT_BYTES: usize = 4096;
 
 impl Vocabulary {
     fn new(history: &History) -> Self {
@@ -38,13 +43,28 @@ impl Vocabulary {
                 .iter()
                 .map(|call| call.leaves.iter().map(of_leaf).collect())
                 .collect(),
-            of_text: history.texts.iter().map(|spoken| terms(&spoken.text)).collect(),
+            inputs: history
+                .calls
+                .iter()
+                .map(|call| {
+                    let bytes: usize = call.leaves.iter().map(|leaf| leaf.len() + 1).sum();
+                    (bytes <= SHORT_INPUT_BYTES).then(|| call.leaves.join("\n"))
+                })
+                .collect(),
+            of_text: history
+                .texts
+                .iter()
+                .map(|spoken| terms(notes::without_note(&spoken.text)))
+                .collect(),
         }
     }
 
-    /// Whether the call's own input holds a term.
+    /// Whether the call's own input says a term: a short one as text, a long one as a term of it.
     pub(super) fn own(&self, call: usize, term: &str) -> bool {
-        self.of_call[call].iter().any(|leaf| leaf.contains(term))
+        match &self.inputs[call] {
+            Some(input) => input.contains(term),
+            None => self.of_call[call].iter().any(|leaf| leaf.contains(term)),
+        }
     }
 }
 
@@ -187,7 +207,7 @@ impl Ladder<'_> {
         if rule == "unreferenced" {
             return (Decision::Drop, rule);
         }
-        if self.is_rerunnable(number, answer) {
+        if self.is_rerunnable(number, answer, rule) {
             return (Decision::Truncate, "rerunnable");
         }
         (Decision::Keep, rule)
@@ -229,7 +249,7 @@ impl Ladder<'_> {
     fn by_reference(&self, number: usize, answer: &Answer) -> &'static str {
         let result = &answer.result;
         let has_terms = !self.vocabulary.of_result[number].is_empty();
-        if result.text.is_empty() || (result.opaque && !has_terms) {
+        if result.text.trim().is_empty() || (result.opaque && !has_terms) {
             "undecided"
         } else if self.history.results.len() - 1 - number < self.options.recent_results {
             "too_recent"
@@ -240,13 +260,15 @@ impl Ladder<'_> {
         }
     }
 
-    fn is_rerunnable(&self, number: usize, answer: &Answer) -> bool {
-        let text = &answer.result.text;
-        let Some(needs_pass) = self.actions[number].rerunnable else {
+    fn is_rerunnable(&self, number: usize, answer: &Answer, rule: &str) -> bool {
+        let Some(rerunnable) = self.actions[number].rerunnable else {
             return false;
         };
+        let text = &answer.result.text;
         let cut = notes::cut(text, self.options.rerunnable_chars);
-        !(needs_pass && self.tools.shows_failure(text))
+        let body = notes::without_output_note(&answer.result.body);
+        (rule != "referenced" || rerunnable.even_if_used)
+            && !(rerunnable.needs_pass && self.tools.shows_failure(body))
             && cut.chars().count() < text.chars().count()
     }
 }

@@ -118,8 +118,17 @@ pub enum Writes {
 pub struct Action {
     pub read: Option<String>,
     pub writes: Writes,
-    /// `Some(needs_pass)` if the call is cheap to run again.
-    pub rerunnable: Option<bool>,
+    /// Set if the call is cheap to run again.
+    pub rerunnable: Option<Rerunnable>,
+}
+
+/// How a call is cheap to run again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rerunnable {
+    /// Only if its output shows no failure.
+    pub needs_pass: bool,
+    /// Also if its output was used later.
+    pub even_if_used: bool,
 }
 
 /// The tables of tools.

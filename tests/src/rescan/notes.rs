@@ -55,3 +55,9 @@ pub(super) fn without_output_note(body: &str) -> &str {
 pub(super) fn without_input_note(leaf: &str) -> &str {
     INPUT.find(leaf).map_or(leaf, |note| &leaf[..note.start()])
 }
+
+/// An assistant's text without a note of ours at its end.
+pub(super) fn without_note(text: &str) -> &str {
+    let stripped = without_output_note(text);
+    if stripped.len() < text.len() { stripped } else { without_input_note(text) }
+}

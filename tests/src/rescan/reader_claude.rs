@@ -12,6 +12,8 @@ fn record(value: &Value) -> Option<Record> {
     let kind = value.get("type").and_then(Value::as_str).unwrap_or_default();
     let role = match kind {
         "user" => Role::User,
+        // What the host says of a failed request is shown to the person, never sent.
+        "assistant" if flag(value, "isApiErrorMessage") => Role::Link,
         "assistant" => Role::Assistant,
         _ => Role::Link,
     };

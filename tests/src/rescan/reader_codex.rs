@@ -109,6 +109,7 @@ fn response_item(payload: &Value, cwd: Option<&String>) -> Option<Row> {
             let result = output(string(payload, "call_id")?, payload.get("output"));
             Row::new(Role::User, vec![Item::Result(result)])
         }
+        "tool_search_output" => Row { meta: true, ..Row::new(Role::User, vec![Item::Opaque]) },
         "compaction" | "compaction_summary" | "context_compaction" => {
             Row { summary: true, ..Row::new(Role::User, vec![Item::Opaque]) }
         }
@@ -151,6 +152,17 @@ static HEADER: LazyLock<Regex> = LazyLock::new(|| {
 static OUTPUT_LINE: LazyLock<Regex> = LazyLock::new(|| regex(r"(?m)^Output:[ \t\r]*(?:\n|\z)"));
 static EXIT_CODE: LazyLock<Regex> =
     LazyLock::new(|| regex(r"(?m)^(?:Process exited with code|Exit code:) *(-?[0-9]+)"));
+
+/// What the host itself answers when a call could not be run.
+const HOST_FAILURES: [&str; 7] = [
+    "unsupported call:",
+    "aborted by user",
+    "exec_command failed",
+    "write_stdin failed",
+    "failed to parse function arguments",
+    "apply_patch verification failed",
+    "collab spawn failed",
+];
 
 /// Where the body starts: behind the `Output:` line of the host's header.
 fn body_start(text: &str) -> usize {
@@ -200,7 +212,7 @@ fn output(id: String, output: Option<&Value>) -> ToolResult {
     if HEADER.is_match(head) {
         is_error |= EXIT_CODE.captures_iter(head).any(|code| &code[1] != "0");
     }
-    is_error |= text.starts_with("unsupported call:") || text.starts_with("aborted");
+    is_error |= text == "aborted" || HOST_FAILURES.iter().any(|start| text.starts_with(start));
     let mut body = text[start..].to_owned();
     if value.is_array() && text.starts_with("Script ") && start > 0 {
         is_error |= text.starts_with("Script failed");

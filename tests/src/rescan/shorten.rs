@@ -16,8 +16,8 @@ const LONG_LEAF_CHARS: usize = 400;
 /// What stays of it.
 const KEPT_CHARS: usize = 200;
 
-/// A use in a leaf of a call: call, leaf, term.
-pub(super) type FirstUse = (usize, usize, String);
+/// A use in a call's input: call, term.
+pub(super) type FirstUse = (usize, String);
 
 /// What happens in a context, in its order.
 enum Event {
@@ -58,11 +58,9 @@ pub(super) fn first_uses(
                 }
             }
             Event::Call(at) => {
-                for (leaf, terms) in vocabulary.of_call[at].iter().enumerate() {
-                    for term in terms {
-                        if waiting.is_first_use(term, history.calls[at].message) {
-                            first_uses.insert((at, leaf, term.clone()));
-                        }
+                for term in vocabulary.of_call[at].iter().flatten() {
+                    if waiting.is_first_use(term, history.calls[at].message) {
+                        first_uses.insert((at, term.clone()));
                     }
                 }
             }
@@ -111,18 +109,19 @@ pub(super) fn gain(
 ) -> Option<usize> {
     let call = &history.calls[number];
     let mut freed = 0;
-    for (at, leaf) in call.leaves.iter().enumerate() {
+    let mut kept = HashSet::new();
+    for leaf in &call.leaves {
         let chars = leaf.chars().count();
-        if chars <= LONG_LEAF_CHARS {
-            continue;
+        if chars > LONG_LEAF_CHARS {
+            freed += chars - notes::input(leaf, KEPT_CHARS).chars().count();
+            kept.extend(terms(notes::head(leaf, KEPT_CHARS)));
+        } else {
+            kept.extend(terms(notes::without_input_note(leaf)));
         }
-        freed += chars - notes::input(leaf, KEPT_CHARS).chars().count();
-        let kept = terms(notes::head(leaf, KEPT_CHARS));
-        for term in vocabulary.of_call[number][at].difference(&kept) {
-            if first_uses.contains(&(number, at, term.clone())) {
-                return None;
-            }
-        }
+    }
+    let mut gone = vocabulary.of_call[number].iter().flatten().filter(|term| !kept.contains(*term));
+    if gone.any(|term| first_uses.contains(&(number, term.clone()))) {
+        return None;
     }
     if freed == 0 {
         return None;

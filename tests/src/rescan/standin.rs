@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::reader::leaves;
 use super::terms::regex;
-use super::{Action, InnerCommand, ToolSemantics, Writes};
+use super::{Action, InnerCommand, Rerunnable, ToolSemantics, Writes};
 
 static PRINT: LazyLock<Regex> = LazyLock::new(|| {
     regex(
@@ -115,6 +115,9 @@ fn shell(command: &str, cwd: Option<&str>) -> Action {
         let names = FILE.find_iter(command).map(|file| file.as_str().to_owned()).collect();
         action.writes = Writes::Names(names);
     }
-    action.rerunnable = RERUN.captures(command).map(|found| TEST.is_match(&found["what"]));
+    action.rerunnable = RERUN.captures(command).map(|found| Rerunnable {
+        needs_pass: TEST.is_match(&found["what"]),
+        even_if_used: true,
+    });
     action
 }

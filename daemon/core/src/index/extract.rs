@@ -12,37 +12,59 @@ use crate::note;
 use crate::record::{self, Call, Host, InnerCommand, Leaf, Role, Row, ToolResult};
 use crate::settings::{LEAF_KEEP_CHARS, LONG_LEAF_CHARS, Settings};
 use crate::terms::Scanner;
-use crate::tools::{
-    Action, RERUNNABLE, RERUNNABLE_TESTS, ToolKind, Tools, Writes, shows_failure,
-    writes_despite_error,
-};
+use crate::tools::{Action, ToolKind, Tools, Writes, shows_failure, writes_despite_error};
 
 /// Message id of rows that join the run of assistant rows before them (Codex).
 pub(crate) const JOIN_RUN: u64 = 1;
+
+/// An input of at most this size is kept as text until its result comes.
+const INPUT_TEXT_BYTES: usize = 4096;
+
+/// What a call's input says, by which the terms that its result only repeats are known
+/// (`docs/rules.md` §4).
+#[derive(Debug, Clone)]
+pub(crate) enum Input {
+    /// All leaves, joined by newlines: a term is known if it stands in it.
+    Text(String),
+    /// Hashes of the terms of a longer input, sorted: a term is known if it is one of them.
+    Terms(Vec<u64>),
+}
+
+impl Default for Input {
+    fn default() -> Self {
+        Self::Terms(Vec::new())
+    }
+}
 
 /// A call that has no result yet.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct OpenCall {
     pub(crate) tool: u32,
-    /// Hashes of all terms of its input, sorted: its result's own terms are those not among them.
-    pub(crate) terms: Vec<u64>,
+    pub(crate) input: Input,
     pub(crate) action: Action,
-    /// A Codex code-mode script: what it did is told by inner commands.
-    pub(crate) script: bool,
+    /// What a Codex code-mode script was reported to have run.
+    pub(crate) commands: Vec<InnerCommand<'static>>,
 }
 
-/// Calls without a result, and inner commands without an owner.
+/// Calls without a result.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Open {
     pub(crate) calls: HashMap<u32, OpenCall, Prehashed>,
-    pub(crate) inner: Vec<InnerCommand<'static>>,
-    /// More than one script ran at once: inner commands have no certain owner.
-    pub(crate) mixed: bool,
+    /// Of them the code-mode scripts, the newest last.
+    pub(crate) scripts: Vec<u32>,
 }
 
 impl Open {
-    fn scripts(&self) -> usize {
-        self.calls.values().filter(|call| call.script).count()
+    /// A command ran: inside the newest script that waits for its result, if any does.
+    pub(crate) fn ran(&mut self, command: InnerCommand<'static>) {
+        if let Some(call) = self.scripts.last().and_then(|id| self.calls.get_mut(id)) {
+            call.commands.push(command);
+        }
+    }
+
+    fn take(&mut self, id: u32) -> OpenCall {
+        self.scripts.retain(|&script| script != id);
+        self.calls.remove(&id).unwrap_or(OpenCall { tool: NONE, ..OpenCall::default() })
     }
 }
 
@@ -60,7 +82,7 @@ pub(crate) struct Extractor {
 impl Extractor {
     pub(crate) fn new(settings: &Settings) -> Self {
         Self {
-            tools: tools(settings),
+            tools: Tools::new(&settings.rerunnable, &settings.rerunnable_tests),
             rerunnable_chars: settings.rerunnable_chars as usize,
             scanner: Scanner::default(),
             hashes: Vec::new(),
@@ -174,15 +196,24 @@ impl Extractor {
         {
             entry.flags |= call_flag::ACTS_IN_CUT;
         }
+        if action.kind == ToolKind::Code {
+            open.scripts.push(id);
+        }
+        let input = self.input(call);
+        open.calls.insert(id, OpenCall { tool, input, action, commands: Vec::new() });
+        entry
+    }
+
+    /// The input as its result will need it; the scratch space still holds its terms.
+    fn input(&mut self, call: &Call<'_>) -> Input {
+        let bytes: usize = call.leaves.iter().map(|leaf| leaf.text.len() + 1).sum();
+        if bytes <= INPUT_TEXT_BYTES {
+            let texts: Vec<&str> = call.leaves.iter().map(|leaf| &*leaf.text).collect();
+            return Input::Text(texts.join("\n"));
+        }
         self.hashes.append(&mut self.more);
         self.hashes.sort_unstable();
-        let script = action.kind == ToolKind::Code;
-        if script && open.scripts() > 0 {
-            open.mixed = true;
-        }
-        let terms = self.hashes.clone();
-        open.calls.insert(id, OpenCall { tool, terms, action, script });
-        entry
+        Input::Terms(self.hashes.clone())
     }
 
     /// Whether a second pass, which reads the shortened input, would see another effect on files.
@@ -209,22 +240,20 @@ impl Extractor {
 
     fn result(&mut self, log: &mut Log, open: &mut Open, result: &ToolResult<'_>) -> ResultEntry {
         let id = log.names.intern(&result.id);
-        let call = open.calls.remove(&id).unwrap_or(OpenCall { tool: NONE, ..OpenCall::default() });
-        let action = self.whole_action(open, &call);
+        let call = open.take(id);
+        let action = if call.action.kind == ToolKind::Code {
+            self.tools.inner(call.action.clone(), call.commands.iter())
+        } else {
+            call.action.clone()
+        };
         let mut entry = ResultEntry { id, tool: call.tool, ..ResultEntry::default() };
         entry.chars = narrow(result.text.chars().count());
         entry.flags = flags(result);
         let body = note::strip_notes(result.body());
 
-        self.hashes.clear();
-        self.scanner.scan(body, &mut self.hashes);
-        sort(&mut self.hashes);
-        entry.deciding = push_new(log, &self.hashes, &mut self.numbers, |term| {
-            call.terms.binary_search(&term).is_err()
-        });
-        entry.known = push_new(log, &self.hashes, &mut self.numbers, |term| {
-            call.terms.binary_search(&term).is_ok()
-        });
+        self.result_terms(body, &call.input);
+        entry.deciding = push_new(log, &self.hashes, &mut self.numbers);
+        entry.known = push_new(log, &self.more, &mut self.numbers);
 
         self.hashes.clear();
         lines::quotable_lines(body, &mut self.hashes);
@@ -261,27 +290,47 @@ impl Extractor {
             && let Some(cut) = note::cut(&result.text, self.rerunnable_chars)
         {
             entry.flags |= result_flag::RERUNNABLE;
+            if rerunnable.even_if_used {
+                entry.flags |= result_flag::EVEN_IF_USED;
+            }
             entry.cut_utf16 = u16::try_from(cut.at_utf16).unwrap_or(u16::MAX);
         }
         entry
     }
 
-    /// What the call did, with the inner commands of a script.
-    fn whole_action(&self, open: &mut Open, call: &OpenCall) -> Action {
-        if !call.script {
-            return call.action.clone();
+    /// The terms of a result's body: those that decide, and those that its call's input says.
+    fn result_terms(&mut self, body: &str, input: &Input) {
+        self.hashes.clear();
+        self.more.clear();
+        let (deciding, known) = (&mut self.hashes, &mut self.more);
+        match input {
+            Input::Text(input) => {
+                let grams = Grams::of(input.as_bytes());
+                let mut seen = hashbrown::HashSet::<u64, Prehashed>::default();
+                self.scanner.for_each(body, |term| {
+                    let number = hash(term.as_bytes());
+                    if !seen.insert(number) {
+                        return;
+                    }
+                    if grams.may_hold(term.as_bytes()) && input.contains(term) {
+                        known.push(number);
+                    } else {
+                        deciding.push(number);
+                    }
+                });
+            }
+            Input::Terms(terms) => {
+                self.scanner.scan(body, deciding);
+                sort(deciding);
+                deciding.retain(|term| {
+                    let is_known = terms.binary_search(term).is_ok();
+                    if is_known {
+                        known.push(*term);
+                    }
+                    !is_known
+                });
+            }
         }
-        let mut action = self.tools.inner(call.action.clone(), open.inner.iter());
-        if open.mixed {
-            action.read = None;
-            action.rerunnable = None;
-            action.writes = Writes::All;
-        }
-        if open.scripts() == 0 {
-            open.inner.clear();
-            open.mixed = false;
-        }
-        action
     }
 
     /// Terms in `hashes` that some result has shown before, as references.
@@ -295,17 +344,6 @@ impl Extractor {
         self.numbers.extend(self.hashes.iter().map(|&line| log.lines.intern(line)));
         push_refs(&mut log.line_refs, &self.numbers)
     }
-}
-
-/// The built-in tables and what the settings add to them.
-fn tools(settings: &Settings) -> Tools {
-    let with = |built_in: &[&str], more: &[String]| -> Vec<String> {
-        built_in.iter().map(|&entry| entry.to_owned()).chain(more.iter().cloned()).collect()
-    };
-    Tools::new(
-        &with(&RERUNNABLE, &settings.rerunnable),
-        &with(&RERUNNABLE_TESTS, &settings.rerunnable_tests),
-    )
 }
 
 /// Hash of a row's or message's id; never 0 or [`JOIN_RUN`], which have meanings of their own.
@@ -335,15 +373,37 @@ fn flags(result: &ToolResult<'_>) -> u16 {
     flags
 }
 
-fn push_new(
-    log: &mut Log,
-    hashes: &[u64],
-    numbers: &mut Vec<u32>,
-    wanted: impl Fn(u64) -> bool,
-) -> Span {
+/// Which three bytes in a row a text holds, approximately: says no for almost every text that does
+/// not hold a term, without searching it.
+struct Grams([u64; 64]);
+
+impl Grams {
+    fn of(text: &[u8]) -> Self {
+        let mut grams = Self([0; 64]);
+        for three in text.windows(3) {
+            let (word, bit) = Self::place(three);
+            grams.0[word] |= bit;
+        }
+        grams
+    }
+
+    fn may_hold(&self, term: &[u8]) -> bool {
+        term.get(..3).is_none_or(|three| {
+            let (word, bit) = Self::place(three);
+            self.0[word] & bit != 0
+        })
+    }
+
+    fn place(three: &[u8]) -> (usize, u64) {
+        let sum = three.iter().fold(0_u32, |sum, &byte| sum.wrapping_mul(167) + u32::from(byte));
+        ((sum >> 6 & 63) as usize, 1 << (sum & 63))
+    }
+}
+
+fn push_new(log: &mut Log, hashes: &[u64], numbers: &mut Vec<u32>) -> Span {
     numbers.clear();
     let terms: &mut Hashes = &mut log.terms;
-    numbers.extend(hashes.iter().filter(|&&term| wanted(term)).map(|&term| terms.intern(term)));
+    numbers.extend(hashes.iter().map(|&term| terms.intern(term)));
     push_refs(&mut log.term_refs, numbers)
 }
 

@@ -184,10 +184,12 @@ impl Live {
     /// Takes in one row of the log, as the next of the context.
     pub(crate) fn feed(&mut self, log: &Log, at: u32) {
         let items = log.items(at);
-        if items.is_empty() {
+        let row = log.row(at);
+        // Codex: reasoning alone is a message of the model too.
+        let thought = row.kind == RowKind::Assistant && row.message == super::extract::JOIN_RUN;
+        if items.is_empty() && !thought {
             return;
         }
-        let row = log.row(at);
         let message = match row.kind {
             RowKind::Assistant => self.assistant_message(row.message),
             RowKind::User => self.user_message(),

@@ -147,6 +147,8 @@ pub(crate) mod result_flag {
     pub(crate) const RERUNNABLE: u16 = 16;
     pub(crate) const WRITES_ALL: u16 = 32;
     pub(crate) const BLANK: u16 = 64;
+    /// Re-runnable even if it was used later.
+    pub(crate) const EVEN_IF_USED: u16 = 128;
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]

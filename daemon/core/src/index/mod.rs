@@ -192,10 +192,8 @@ impl Index {
                 note(&mut self.facts.model, model);
             }
             Record::InnerCommand(command) => {
-                // Outside code mode the item bears the call's own id, and the call says it all.
-                let of_call = self.log.names.find(&command.id).is_some();
-                if !of_call {
-                    self.open.inner.push(snapshot::own_command(command));
+                if !self.open.scripts.is_empty() {
+                    self.open.ran(snapshot::own_command(command));
                 }
             }
             Record::RolledBack { turns } => {

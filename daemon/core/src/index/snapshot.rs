@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use hashbrown::HashMap;
 
-use super::extract::{Extractor, Open, OpenCall};
+use super::extract::{Extractor, Input, Open, OpenCall};
 use super::intern::{Hashes, Names};
 use super::live::Live;
 use super::log::{CallEntry, Item, LeafCut, Log, ResultEntry, RowEntry, RowKind, Span, TextEntry};
@@ -203,10 +203,10 @@ wire_struct!(Facts {
     session, agent, parent_thread, cwd, version, model, timestamp, usage, lines, skipped,
     compactions, sealed
 });
-wire_struct!(Rerunnable { needs_pass });
+wire_struct!(Rerunnable { needs_pass, even_if_used });
 wire_struct!(Action { kind, read, writes, rerunnable, mixed });
-wire_struct!(OpenCall { tool, terms, action, script });
-wire_struct!(Open { calls, inner, mixed });
+wire_struct!(OpenCall { tool, input, action, commands });
+wire_struct!(Open { calls, scripts });
 
 impl Wire for bool {
     fn put(&self, out: &mut Vec<u8>) {
@@ -338,6 +338,28 @@ impl Wire for InnerCommand<'static> {
             reads: Wire::take(rest)?,
             failed: Wire::take(rest)?,
         })
+    }
+}
+
+impl Wire for Input {
+    fn put(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Text(text) => {
+                0_u8.put(out);
+                text.put(out);
+            }
+            Self::Terms(terms) => {
+                1_u8.put(out);
+                terms.put(out);
+            }
+        }
+    }
+    fn take(rest: &mut &[u8]) -> Option<Self> {
+        match u8::take(rest)? {
+            0 => String::take(rest).map(Self::Text),
+            1 => Vec::take(rest).map(Self::Terms),
+            _ => None,
+        }
     }
 }
 

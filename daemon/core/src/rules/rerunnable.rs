@@ -3,7 +3,11 @@
 use super::{Case, Decision, Reason, Rule, Ruling, result_flag};
 
 pub(super) fn narrow(case: &Case<'_>, ruling: Ruling) -> Ruling {
-    let open = matches!(ruling.rule, Rule::TooRecent | Rule::Referenced | Rule::Undecided);
+    let open = match ruling.rule {
+        Rule::TooRecent | Rule::Undecided => true,
+        Rule::Referenced => case.is(result_flag::EVEN_IF_USED),
+        _ => false,
+    };
     if !open || !case.is(result_flag::RERUNNABLE) {
         return ruling;
     }

@@ -199,16 +199,17 @@ pub(super) fn canonical(words: &[Word]) -> Vec<&str> {
 pub(super) struct Pattern {
     lead: Vec<String>,
     options: Vec<String>,
+    pub(super) even_if_used: bool,
 }
 
 impl Pattern {
-    pub(super) fn new(entry: &str) -> Option<Self> {
+    pub(super) fn new(entry: &str, even_if_used: bool) -> Option<Self> {
         let (mut lead, mut options) = (Vec::new(), Vec::new());
         for word in entry.split_whitespace() {
             let option = word.starts_with('-') && word != "-m";
             (if option { &mut options } else { &mut lead }).push(word.to_owned());
         }
-        (!lead.is_empty()).then_some(Self { lead, options })
+        (!lead.is_empty()).then_some(Self { lead, options, even_if_used })
     }
 
     /// `scripts`: a `run` behind the first word goes unless the entry has it, and the last leading

@@ -1,0 +1,3 @@
+//! All tests over the whole project, in one binary.
+
+mod prefixes;
