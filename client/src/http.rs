@@ -103,9 +103,9 @@ pub fn send(
     let mut timed = Timed { stream, deadline: Instant::now() + limit };
     // A daemon that refuses early (full, too large) answers before it has read all.
     let written = timed.write_all(&encode(request));
-    let answer = read(&mut timed).or_else(|failure| match (failure, written) {
-        (Failure::Io(_), Err(error)) => Err(Failure::Io(error)),
-        (failure, _) => Err(failure),
+    let answer = read(&mut timed).map_err(|failure| match (failure, written) {
+        (Failure::Io(_), Err(error)) => Failure::Io(error),
+        (failure, _) => failure,
     });
     let socket = socket.to_path_buf();
     answer.map_err(|failure| match failure {

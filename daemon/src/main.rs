@@ -1,7 +1,8 @@
 //! `compactd`: reads its configuration, takes its socket, and runs until it is told to stop.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser;
 use compactd::config::Config;
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
         }
     };
     telemetry::start(&config.settings().log);
+    serve::hide_panic_messages();
     for warning in &config.resolved.warnings {
         tracing::warn!("{warning}");
     }
@@ -59,22 +61,39 @@ fn main() -> ExitCode {
 }
 
 fn start(config: &Config) -> anyhow::Result<()> {
-    let bound = serve::take_socket(&config.env)?;
+    let bound = serve::take_socket(&config.env).map_err(|error| {
+        let hint = error.hint().map(Hint);
+        let error = anyhow::Error::new(error);
+        match hint {
+            Some(hint) => error.context(hint),
+            None => error,
+        }
+    })?;
     let snapshots = config.settings().index.snapshot.then(|| config.env.cache_dir()).flatten();
     let setup = Setup {
         settings: config.settings().clone(),
         roots: config.roots(),
         store: Store::new(snapshots, config.env.state_dir()),
-        socket: bound.path().to_path_buf(),
+        socket: bound.guard.path().unwrap_or(Path::new("")).to_path_buf(),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    tracing::info!(socket = %setup.socket.display(), version = env!("CARGO_PKG_VERSION"), "listening");
-    runtime.block_on(async {
-        let stopped = serve::stop_signal()?;
-        run(setup, bound.listener()?, stopped).await
-    })?;
-    drop(bound);
-    Ok(())
+    let version = env!("CARGO_PKG_VERSION");
+    tracing::info!(socket = %setup.socket.display(), version, "listening");
+    let result = runtime.block_on(async {
+        let stop = serve::signals(|| tracing::info!("settings are read at the next start"))?;
+        let _pings = tokio::spawn(serve::activation::watchdog());
+        serve::activation::notify_ready("answering");
+        run(setup, bound.listener, async {
+            let signal = stop.await;
+            tracing::info!(signal, "stopping");
+        })
+        .await
+    });
+    // A plain drop would wait for a session that is being read, however long that takes.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    // Whoever waits for the lock finds all state saved.
+    drop(bound.guard);
+    Ok(result?)
 }
 
 fn setting(text: &str) -> Result<(String, String), String> {
@@ -83,10 +102,27 @@ fn setting(text: &str) -> Result<(String, String), String> {
         .ok_or_else(|| "a setting is given as NAME=VALUE".to_owned())
 }
 
+/// What a person can do about an error.
+#[derive(Debug)]
+struct Hint(String);
+
+impl std::fmt::Display for Hint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
 #[expect(clippy::print_stderr, reason = "the one place where the daemon speaks to a person")]
 fn complain(error: &anyhow::Error) {
-    eprintln!("error: {error}");
-    for cause in error.chain().skip(1) {
+    let hint = error.downcast_ref::<Hint>();
+    let mut chain = error.chain().skip(usize::from(hint.is_some()));
+    if let Some(first) = chain.next() {
+        eprintln!("error: {first}");
+    }
+    for cause in chain {
         eprintln!("caused by: {cause}");
+    }
+    if let Some(Hint(hint)) = hint {
+        eprintln!("hint: {hint}");
     }
 }

@@ -3,7 +3,6 @@
 //! The socket answers first. Then the folders are walked, the watcher starts, recent sessions are
 //! read in the background; old ones are read when they are asked for.
 
-use std::future::Future;
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -72,11 +71,20 @@ pub async fn run(
         watched_dirs: AtomicU64::new(0),
     });
     let workers = Workers::start(&app, &setup.settings, budget_bytes);
+    let observer = serve::Observer::new(move |status| {
+        stats.requests.add(1);
+        stats.errors.add(u64::from(status >= 400));
+    });
+    let options = serve::Options { observer, ..serve::Options::default() };
     let router = routes::router(Arc::clone(&app));
-    let served = serve::serve(listener, router, &stats, shutdown).await;
-    tracing::info!("stopping");
+    let served = serve::serve(listener, router, shutdown, options).await;
+    serve::activation::notify_stopping();
     workers.stop();
-    served
+    let left = served?;
+    if left != serve::Unfinished::default() {
+        tracing::warn!(connections = left.connections, tasks = left.tasks, "cut off at the end");
+    }
+    Ok(())
 }
 
 impl Workers {
@@ -95,8 +103,8 @@ impl Workers {
         }));
         let config = follow::Config {
             roots: sessions.roots().clone(),
-            poll: Duration::from_millis(settings.watch.poll_ms),
-            sweep: Duration::from_secs(settings.watch.sweep_s),
+            poll_ms: settings.watch.poll_ms,
+            sweep_s: settings.watch.sweep_s,
         };
         let follower = Follower::start(config, {
             let app = Arc::clone(app);
@@ -152,7 +160,11 @@ fn take(app: &App, changes: &mpsc::Sender<Change>, recent: Duration, event: Even
         }
         Event::Degraded { reason } => {
             app.polling.store(true, Ordering::Relaxed);
-            tracing::warn!(%reason, "changes are polled for");
+            tracing::warn!(reason = reason.name(), hint = reason.hint(), "changes are polled for");
+        }
+        Event::Restored => {
+            app.polling.store(false, Ordering::Relaxed);
+            tracing::info!("all changes are noticed at once again");
         }
     }
 }

@@ -286,7 +286,7 @@ impl Sessions {
         match other.filter(|_| key.host == Host::Codex) {
             Some(other) => {
                 *session.lock() = State::Cold;
-                let _ = self.at_path(&other);
+                let _found_again = self.at_path(&other);
             }
             None => {
                 self.map.remove(&key);

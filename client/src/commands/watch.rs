@@ -1,6 +1,6 @@
 //! `watch`: follows this machine's sessions and shows what a compaction would keep.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -90,10 +90,7 @@ fn signals() -> Result<Receiver<u8>, Error> {
 
 /// Waits; gives the signal that came meanwhile.
 fn wait(stop: &Receiver<u8>, time: Duration) -> Option<u8> {
-    match stop.recv_timeout(time) {
-        Ok(signal) => Some(signal),
-        Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-    }
+    stop.recv_timeout(time).ok()
 }
 
 /// Waits until the daemon has found what is on disk and read what is recent.

@@ -8,7 +8,7 @@ pub fn number(value: u64) -> String {
     let digits = value.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);
@@ -21,7 +21,7 @@ pub fn number(value: u64) -> String {
 pub fn rough(value: u64) -> String {
     let scaled = |unit: u64, name: &str| {
         let tenths = (value + unit / 20) / (unit / 10);
-        if tenths < 100 && tenths % 10 != 0 {
+        if tenths < 100 && !tenths.is_multiple_of(10) {
             format!("{}.{}{name}", tenths / 10, tenths % 10)
         } else {
             format!("{}{name}", (value + unit / 2) / unit)

@@ -4,7 +4,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use axum::body::Bytes;
 use axum::extract::State;
 use axum::response::Response;
 use compactd_api::compact::{CompactAnswer, CompactRequest, Outcome};
@@ -14,16 +13,15 @@ use compactd_transcript::LineReader;
 use super::App;
 use super::sessions::{json, ready};
 use crate::compaction;
-use crate::serve::ApiError;
+use crate::serve::{ApiError, RawBody};
 use crate::sessions::{Session, SessionKey, State as SessionState};
 
 pub(super) async fn compact(
     State(app): State<Arc<App>>,
-    body: Bytes,
+    body: RawBody,
 ) -> Result<Response, ApiError> {
     let started = Instant::now();
-    let request: CompactRequest<'_> = serde_json::from_slice(&body)
-        .map_err(|error| ApiError::new(ErrorCode::InvalidJson, error.to_string()))?;
+    let request: CompactRequest<'_> = body.json()?;
     request.check().map_err(|code| ApiError::new(code, "the request cannot be served"))?;
     let session = find(&app, &request)?;
     app.sessions.touch(&session);

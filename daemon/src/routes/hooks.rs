@@ -4,16 +4,14 @@
 use std::path::Path as FilePath;
 use std::sync::Arc;
 
-use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
-use compactd_api::ErrorCode;
 use compactd_api::hooks::{HookRequest, check_path};
 use serde::Deserialize;
 
 use super::App;
-use crate::serve::ApiError;
+use crate::serve::{ApiError, RawBody};
 use crate::workers::is_recent;
 
 /// What of a hook's input says whose it is.
@@ -27,12 +25,11 @@ struct Input {
 pub(super) async fn hook(
     State(app): State<Arc<App>>,
     Path((host, event)): Path<(String, String)>,
-    body: Bytes,
+    body: RawBody,
 ) -> Result<Response, ApiError> {
     check_path(&host, &event)
         .map_err(|code| ApiError::new(code, format!("no hook {event} of {host}")))?;
-    let request: HookRequest<'_> = serde_json::from_slice(&body)
-        .map_err(|error| ApiError::new(ErrorCode::InvalidJson, error.to_string()))?;
+    let request: HookRequest<'_> = body.json()?;
     let input: Input = request
         .input
         .and_then(|input| serde_json::from_str(input.get()).ok())

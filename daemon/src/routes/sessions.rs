@@ -1,9 +1,7 @@
 //! `GET /v1/sessions…`: the list, the details, what a compaction would do, and the pins.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderValue, header};
@@ -60,7 +58,7 @@ pub(super) async fn ready(app: &App, session: &Arc<Session>) -> Result<(), ApiEr
         }
         Err(panic) => {
             app.sessions.mark_broken(session, "reading it failed inside compactd");
-            Err(ApiError::new(ErrorCode::Internal, panic.to_string()))
+            Err(ApiError::internal(panic))
         }
     }
 }
@@ -211,7 +209,7 @@ pub(super) async fn explain(
         Ok(json(&convert::explain(tail.index(), id, history, profile, &pins, &texts)))
     })
     .await;
-    explained.map_err(|panic| ApiError::new(ErrorCode::Internal, panic.to_string()))?
+    explained.map_err(ApiError::internal)?
 }
 
 fn not_ready(state: &Known) -> ApiError {
@@ -310,14 +308,4 @@ fn pin_list(pins: &Pins) -> PinList {
     let ids = pins.ids.iter().cloned().map(Pin::Id);
     let files = pins.files.iter().cloned().map(Pin::File);
     PinList { pins: ids.chain(files).collect() }
-}
-
-/// Seconds since a point in time, 0 for one in the future.
-pub(super) fn seconds_since(time: SystemTime) -> u64 {
-    time.elapsed().map_or(0, |age| age.as_secs())
-}
-
-/// A path for people.
-pub(super) fn shown(path: &PathBuf) -> String {
-    path.display().to_string()
 }

@@ -20,7 +20,7 @@ use tokio::time::Instant;
 use tower::ServiceExt as _;
 
 use super::folder::own_uid;
-use super::layers;
+use super::layers::{self, Observer};
 use super::seldom::Seldom;
 use super::tasks::Tasks;
 
@@ -42,6 +42,8 @@ pub struct Options {
     pub uid: u32,
     /// Where the handlers' detached work is counted.
     pub tasks: Tasks,
+    /// Is told how requests end.
+    pub observer: Observer,
 }
 
 impl Default for Options {
@@ -52,6 +54,7 @@ impl Default for Options {
             drain: DRAIN,
             uid: own_uid(),
             tasks: Tasks::new(),
+            observer: Observer::default(),
         }
     }
 }
@@ -79,7 +82,7 @@ pub async fn serve(
 ) -> io::Result<Unfinished> {
     listener.set_nonblocking(true)?;
     let listener = UnixListener::from_std(listener)?;
-    let router = layers::apply(router, &options.tasks);
+    let router = layers::apply(router, &options.tasks, &options.observer);
     Ok(run(listener, router, shutdown, options).await)
 }
 

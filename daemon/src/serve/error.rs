@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use compactd_api::ErrorCode;
+use compactd_api::{ErrorBody, ErrorCode};
 
 /// A request that was not served.
 ///
@@ -17,18 +17,26 @@ use compactd_api::ErrorCode;
 pub struct ApiError {
     code: ErrorCode,
     message: Cow<'static, str>,
+    hint: Option<Cow<'static, str>>,
     cause: Option<String>,
 }
 
 impl ApiError {
     /// An error with a message for people: lower case, no full stop, never content of a transcript.
     pub fn new(code: ErrorCode, message: impl Into<Cow<'static, str>>) -> Self {
-        Self { code, message: message.into(), cause: None }
+        Self { code, message: message.into(), hint: None, cause: None }
     }
 
     /// A bug or a failing system. The cause goes into the log, not to the caller.
     pub fn internal(cause: impl fmt::Display) -> Self {
         Self::new(ErrorCode::Internal, "the daemon failed").with_cause(cause)
+    }
+
+    /// Says what the caller can do, instead of the code's own hint; an empty text changes nothing.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<Cow<'static, str>>) -> Self {
+        self.hint = Some(hint.into()).filter(|hint| !hint.is_empty());
+        self
     }
 
     /// Adds what only the log shall tell.
@@ -48,6 +56,14 @@ impl ApiError {
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
+    }
+
+    pub(super) fn body(&self, id: &str) -> ErrorBody {
+        let mut body = self.code.body(&*self.message, id);
+        if let Some(hint) = &self.hint {
+            body.error.hint = Some(hint.clone().into_owned());
+        }
+        body
     }
 
     pub(super) fn cause(&self) -> Option<&str> {

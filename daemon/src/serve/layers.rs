@@ -5,13 +5,14 @@
 //! 400, 414 and 431 without a body.
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::body::Body;
-use axum::extract::{DefaultBodyLimit, MatchedPath, Request};
+use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, Method, StatusCode};
-use axum::middleware::{Next, from_fn};
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::{Extension, Router};
 use compactd_api::{
@@ -44,9 +45,32 @@ impl fmt::Display for RequestId {
     }
 }
 
+/// Is told the status of every answer, for the counters.
+#[derive(Clone, Default)]
+pub struct Observer(Option<Arc<dyn Fn(u16) + Send + Sync>>);
+
+impl Observer {
+    /// Calls `told` with every status.
+    pub fn new(told: impl Fn(u16) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(told)))
+    }
+
+    fn tell(&self, status: StatusCode) {
+        if let Some(told) = &self.0 {
+            told(status.as_u16());
+        }
+    }
+}
+
+impl fmt::Debug for Observer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Observer").field(&self.0.is_some()).finish()
+    }
+}
+
 /// Puts everything around the routes. [`super::serve`] does this itself; call it only to test routes
 /// without a socket.
-pub fn apply(router: Router, tasks: &Tasks) -> Router {
+pub fn apply(router: Router, tasks: &Tasks, observer: &Observer) -> Router {
     router
         .fallback(async || ApiError::new(ErrorCode::NotFound, "no such route"))
         .method_not_allowed_fallback(async || {
@@ -54,10 +78,10 @@ pub fn apply(router: Router, tasks: &Tasks) -> Router {
         })
         .layer(DefaultBodyLimit::max(BODY_MAX))
         .layer(Extension(tasks.clone()))
-        .layer(from_fn(around))
+        .layer(from_fn_with_state(observer.clone(), around))
 }
 
-async fn around(mut request: Request, next: Next) -> Response {
+async fn around(State(observer): State<Observer>, mut request: Request, next: Next) -> Response {
     let id = RequestId::next();
     request.extensions_mut().insert(id);
     let route = request.extensions().get::<MatchedPath>().map_or("-", MatchedPath::as_str);
@@ -65,7 +89,9 @@ async fn around(mut request: Request, next: Next) -> Response {
     let span = tracing::debug_span!(
         "request", %id, %method, route, session = tracing::field::Empty
     );
-    answer(id, method, request, next).instrument(span).await
+    let answer = answer(id, method, request, next).instrument(span).await;
+    observer.tell(answer.status());
+    answer
 }
 
 async fn answer(id: RequestId, method: Method, request: Request, next: Next) -> Response {
@@ -118,7 +144,7 @@ async fn reshape(response: Response, id: RequestId) -> Response {
     if let Some(cause) = error.cause() {
         tracing::error!(%id, code = %error.code(), cause, "request failed");
     }
-    let body = error.code().body(error.message(), id.to_string());
+    let body = error.body(&id.to_string());
     let mut answer = Response::new(Body::from(serde_json::to_vec(&body).unwrap_or_default()));
     *answer.status_mut() = error.status();
     let json = HeaderValue::from_static("application/json");

@@ -3,6 +3,7 @@
 //! ```text
 //! activation  a socket from systemd, and talking back to it
 //! bind        our own socket: private folder, lock, stale sockets, the link under HOME
+//! take        one or the other
 //! accept      connections: who may, how many, how long
 //! layers      around each request: id, span, protocol, panics, one shape for all errors
 //! body        reading JSON within limits
@@ -22,6 +23,7 @@ mod layers;
 mod lock;
 mod seldom;
 mod signals;
+mod take;
 mod tasks;
 
 #[cfg(test)]
@@ -36,7 +38,8 @@ mod tests_layers;
 pub use accept::{Options, Unfinished, serve};
 pub use bind::{Bound, SocketGuard, adopt, bind};
 pub use body::{BODY_TIMEOUT, Body, RawBody};
-pub use error::{ApiError, BindError};
-pub use layers::{RequestId, apply};
+pub use error::{ApiError, BindError, FolderProblem};
+pub use layers::{Observer, RequestId, apply};
 pub use signals::signals;
+pub use take::{TakeError, take_socket};
 pub use tasks::{Tasks, hide_panic_messages};

@@ -232,7 +232,7 @@ async fn accept_errors_are_survived_without_spinning() {
         polls: Arc::clone(&polls),
     };
     let options = Options::default();
-    let router = apply(hello(), &options.tasks);
+    let router = apply(hello(), &options.tasks, &options.observer);
     let started = Instant::now();
     let answer = async { assert_eq!(read(client).await.body, "hello") };
     assert_eq!(run(listener, router, answer, options).await, Unfinished::default());

@@ -1,5 +1,6 @@
 //! Through a real socket: every answer that is no success has the one shape.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::Router;
@@ -12,7 +13,7 @@ use serde::Deserialize;
 use tokio::io::AsyncWriteExt as _;
 
 use super::testkit::{Server, connect, get, read, request, send};
-use super::{ApiError, BODY_TIMEOUT, Body, RawBody, Tasks};
+use super::{ApiError, BODY_TIMEOUT, Body, Observer, Options, RawBody, Tasks};
 
 const JSON: &str = "Content-Type: application/json\r\n";
 
@@ -126,6 +127,26 @@ async fn every_failure_has_the_one_shape() {
     fails(server, get("/panic"), E::Internal).await;
     fails(server, get("/panic-in-task"), E::Internal).await;
     assert_eq!(send(&server.path, get("/get")).await.status, 200);
+}
+
+#[tokio::test]
+async fn observer_sees_every_status_and_a_hint_can_be_replaced() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let told = Arc::clone(&seen);
+    let observer = Observer::new(move |status| told.lock().unwrap().push(status));
+    let options = Options { observer, ..Options::default() };
+    let hint = |hint| ApiError::new(ErrorCode::Internal, "no room").with_hint(hint);
+    let router = router()
+        .route("/hint", on_get(async move || hint("free some space")))
+        .route("/no-hint", on_get(async move || hint("")));
+    let server = Server::start_with(router, options);
+    for target in ["/get", "/nowhere", "/panic"] {
+        send(&server.path, get(target)).await;
+    }
+    assert_eq!(*seen.lock().unwrap(), [200, 404, 500]);
+    let answer = send(&server.path, get("/hint")).await;
+    assert!(answer.body.contains(r#""hint":"free some space""#), "{}", answer.body);
+    fails(&server, get("/no-hint"), ErrorCode::Internal).await;
 }
 
 #[tokio::test]

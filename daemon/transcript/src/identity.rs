@@ -111,6 +111,66 @@ impl Identity {
     }
 }
 
+/// Bytes of [`Identity::to_bytes`]: twelve numbers of eight bytes, one of sixteen.
+const IDENTITY_BYTES: usize = 12 * 8 + 16;
+
+impl Identity {
+    /// The identity as bytes, to be kept beside what was read.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let since = self.stat.mtime.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let mut bytes = Vec::with_capacity(IDENTITY_BYTES);
+        for number in [
+            self.stat.id.dev,
+            self.stat.id.ino,
+            self.stat.size,
+            since.as_secs(),
+            u64::from(since.subsec_nanos()),
+            self.cursor,
+            self.head.offset,
+            self.head.length,
+            self.head.hash,
+            self.tail.offset,
+            self.tail.length,
+            self.tail.hash,
+        ] {
+            bytes.extend_from_slice(&number.to_le_bytes());
+        }
+        bytes.extend_from_slice(&self.stat.ctime_ns.to_le_bytes());
+        bytes
+    }
+
+    /// Reads what [`Identity::to_bytes`] wrote. Equal times prove nothing any more: the contents
+    /// are compared at the next look.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (numbers, ctime) = bytes.split_last_chunk::<16>()?;
+        let mut numbers = numbers.chunks_exact(8).map(|eight| {
+            eight.try_into().map(u64::from_le_bytes).unwrap_or_default()
+        });
+        if bytes.len() != IDENTITY_BYTES {
+            return None;
+        }
+        let mut next = || numbers.next().unwrap_or_default();
+        let id = FileId { dev: next(), ino: next() };
+        let size = next();
+        let since = Duration::new(next(), u32::try_from(next()).ok()?.min(999_999_999));
+        let cursor = next();
+        Some(Self {
+            stat: Stat {
+                id,
+                size,
+                mtime: SystemTime::UNIX_EPOCH.checked_add(since)?,
+                ctime_ns: i128::from_le_bytes(*ctime),
+            },
+            cursor,
+            head: Sample { offset: next(), length: next(), hash: next() },
+            tail: Sample { offset: next(), length: next(), hash: next() },
+            is_settled: false,
+        })
+    }
+}
+
 /// What became of a file since it was last read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {

@@ -94,11 +94,6 @@ impl Names {
         self.table.find(hash(name.as_bytes()), |&id| self.get(id) == name).copied()
     }
 
-    /// How many names there are.
-    pub(crate) fn len(&self) -> usize {
-        self.ends.len()
-    }
-
     /// All texts, and where each ends.
     pub(crate) fn parts(&self) -> (&str, &[u32]) {
         (&self.text, &self.ends)
