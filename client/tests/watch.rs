@@ -3,11 +3,16 @@
 
 mod kit;
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use kit::{Home, ONE, Ran, two_sessions};
+use kit::{Home, ONE, Ran, TWO, session_list, two_sessions};
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 /// The binary in a folder where a test can put a `compactd` beside it.
 fn program(home: &Home) -> PathBuf {
@@ -77,4 +82,51 @@ fn its_own_daemon_is_ended_at_the_end() {
     let ran = watch(&home);
     assert!(ran.good().contains("a daemon that runs as long as this view"), "{ran:?}");
     assert_eq!(fs::read_to_string(home.path().join("ended")).unwrap(), "ended\n");
+}
+
+/// Reads what a terminal shows until it shows this.
+fn read_until(terminal: &mut File, wanted: &str) -> String {
+    let mut seen = Vec::new();
+    let mut buffer = [0; 4096];
+    loop {
+        let read = terminal.read(&mut buffer).unwrap();
+        seen.extend_from_slice(&buffer[..read]);
+        let text = String::from_utf8_lossy(&seen);
+        if text.contains(wanted) {
+            return text.into_owned();
+        }
+    }
+}
+
+#[test]
+fn on_a_terminal_it_follows_until_ctrl_c() {
+    let home = Home::new();
+    let has_grown = Arc::new(AtomicBool::new(false));
+    let grown = Arc::clone(&has_grown);
+    let _daemon = home.daemon(move |request, body| {
+        if request.starts_with("GET /v1/sessions") && !request.contains("/v1/sessions/") {
+            let ids: &[&str] =
+                if grown.load(Ordering::SeqCst) { &["grown-in", ONE, TWO] } else { &[ONE, TWO] };
+            return Some((200, session_list(ids)));
+        }
+        two_sessions(&request.replace("grown-in", ONE), body)
+    });
+    let control = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&control).unwrap();
+    unlockpt(&control).unwrap();
+    let name = ptsname(&control, Vec::new()).unwrap();
+    let terminal = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
+    let mut command = home.command(&["watch"]);
+    command.env("COLUMNS", "100").stdout(terminal.try_clone().unwrap()).stderr(terminal);
+    let mut child = command.spawn().unwrap();
+    let mut screen = File::from(control);
+    let first = read_until(&mut screen, "\u{1b}[J");
+    assert!(first.contains("2 sessions on this machine"), "{first}");
+    assert!(first.contains("\u{1b}[1m"), "a terminal has colour: {first}");
+    has_grown.store(true, Ordering::SeqCst);
+    let second = read_until(&mut screen, "3 sessions on this machine");
+    assert!(second.contains("\u{1b}[H"), "{second}");
+    let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    kill_process(pid, Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
 }

@@ -1,3 +1,16 @@
 //! All tests over the whole project, in one binary.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "tests"
+)]
 
+mod corpora;
+mod daemon;
+mod fixtures;
+mod kit;
+mod passes;
 mod prefixes;

@@ -140,7 +140,7 @@ fn largest(
     }
     text.push_str(&table.draw(ui));
     if let Some(more @ 1..) = group.len().checked_sub(most) {
-        let line = format!("  and {} smaller (--all lists them)\n", number(more as u64));
+        let line = format!("  and {} smaller (explain --all lists them)\n", number(more as u64));
         text.push_str(&ui.paint(Paint::Dim, &line));
     }
     text

@@ -69,7 +69,7 @@ claude s, profile standard, history context: 1,200 lines, 14 messages, about 70k
 goes: 2, 9k characters
   result  tool  chars  why
   large   Bash  9,000  none of its terms was used later
-  and 1 smaller (--all lists them)
+  and 1 smaller (explain --all lists them)
 
 is cut: 1, 900 characters
   result  tool  chars  why

@@ -11,6 +11,8 @@ use crate::terminal::{Paint, Ui};
 
 /// So much of an id is shown where space matters; it may be typed in its place.
 pub const PREFIX: usize = 13;
+/// So much of a project's path.
+const PROJECT: usize = 28;
 
 /// The list that `sessions` prints.
 #[must_use]
@@ -119,10 +121,10 @@ fn project(item: &SessionItem, home: Option<&Path>) -> String {
     };
     // The end tells more than the beginning.
     let length = text.chars().count();
-    if length <= 40 {
+    if length <= PROJECT {
         return text;
     }
-    format!("…{}", text.chars().skip(length - 39).collect::<String>())
+    format!("…{}", text.chars().skip(length + 1 - PROJECT).collect::<String>())
 }
 
 #[cfg(test)]
@@ -184,7 +186,7 @@ mod tests {
     fn a_long_path_keeps_its_end() {
         let deep = format!("/{}/end", "x".repeat(60));
         let text = project(&item("s", Some(&deep)), None);
-        assert!(text.starts_with('…') && text.ends_with("/end") && text.chars().count() == 40);
+        assert!(text.starts_with('…') && text.ends_with("/end") && text.chars().count() == PROJECT);
         assert_eq!(project(&item("s", Some("/h")), Some(Path::new("/h"))), "~");
     }
 }

@@ -185,6 +185,13 @@ pub enum Item<'a> {
     Opaque,
 }
 
+impl Item<'_> {
+    /// A text without any character is nothing that a host sends.
+    pub(crate) fn is_empty_text(&self) -> bool {
+        matches!(self, Self::Text(text) if text.is_empty())
+    }
+}
+
 /// A tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Call<'a> {

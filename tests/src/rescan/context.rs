@@ -146,24 +146,24 @@ fn active_rows<'a>(epoch: &[&'a Record]) -> Vec<&'a Row> {
             && row.message_id.as_deref().is_some_and(|id| path_messages.contains(id));
         path.contains(&place) || row.uuid.is_none() || same_message
     };
-    let calls = (0..rows.len())
-        .filter(|place| is_in(*place))
-        .flat_map(|place| &rows[place].items)
-        .filter_map(|item| match item {
-            Item::Call { id, .. } => Some(id.as_str()),
-            _ => None,
-        })
-        .collect::<HashSet<_>>();
-    let answers = |row: &Row| {
-        !row.items.is_empty()
+    // A row of results is in with the calls that stand before it.
+    let mut calls = HashSet::new();
+    let mut within = Vec::new();
+    for (place, row) in rows.iter().enumerate() {
+        let answers = !row.items.is_empty()
             && row.items.iter().all(|item| match item {
                 Item::Result(result) => calls.contains(result.id.as_str()),
                 _ => false,
-            })
-    };
+            });
+        if !is_in(place) && !answers {
+            continue;
+        }
+        within.push(place);
+        calls.extend(row.items.iter().filter_map(|item| match item {
+            Item::Call { id, .. } => Some(id.as_str()),
+            _ => None,
+        }));
+    }
     let first = usize::from(matches!(epoch.first(), Some(Record::Boundary { .. })));
-    (first..rows.len())
-        .filter(|place| is_in(*place) || answers(rows[*place]))
-        .map(|place| rows[place])
-        .collect()
+    within.into_iter().filter(|place| *place >= first).map(|place| rows[place]).collect()
 }

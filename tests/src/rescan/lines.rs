@@ -8,14 +8,14 @@ use super::terms::regex;
 
 static REMINDER: LazyLock<Regex> =
     LazyLock::new(|| regex(r"(?s)<system-reminder>.*?</system-reminder>"));
-static NUMBERED: LazyLock<Regex> = LazyLock::new(|| regex(r"\A[ \t]*[0-9]{1,7}(?:\t|→|: )"));
+static NUMBERED: LazyLock<Regex> = LazyLock::new(|| regex(r"\A *[0-9]{1,7}(?:\t|→|: )"));
 static LIST_MARKS: LazyLock<Regex> = LazyLock::new(|| regex(r"\A(?:[\s>*+`-]|[0-9]+\.)*"));
 
 /// The lines of a read, or none if nothing is left.
 pub(super) fn read_lines(body: &str) -> Vec<String> {
     let body = REMINDER.replace_all(body, "");
     let mut lines = body.split('\n').collect::<Vec<_>>();
-    if lines.iter().filter(|line| !line.is_empty()).all(|line| NUMBERED.is_match(line)) {
+    if lines.iter().filter(|line| !line.trim().is_empty()).all(|line| NUMBERED.is_match(line)) {
         for line in &mut lines {
             *line = NUMBERED.find(line).map_or(*line, |prefix| &line[prefix.end()..]);
         }

@@ -7,15 +7,15 @@ use regex::Regex;
 use super::terms::regex;
 
 static DROPPED: LazyLock<Regex> = LazyLock::new(|| {
-    regex(r"\A\[output removed by compactd: [0-9]+ chars; re-run the call to see it\]\z")
+    regex(r"\A\[output removed by compactd: (0|[1-9][0-9]*) chars; re-run the call to see it\]\z")
 });
 static CUT: LazyLock<Regex> = LazyLock::new(|| {
     regex(
-        r"(?:\A|\n)\[output cut by compactd: [0-9]+ of [0-9]+ chars removed; re-run the call to see it\]\z",
+        r"(?:\A|\n)\[output cut by compactd: ([1-9][0-9]*) of ([1-9][0-9]*) chars removed; re-run the call to see it\]\z",
     )
 });
 static INPUT: LazyLock<Regex> =
-    LazyLock::new(|| regex(r"\[input cut by compactd: [0-9]+ chars\]\z"));
+    LazyLock::new(|| regex(r"\[input cut by compactd: ([1-9][0-9]*) chars\]\z"));
 
 /// The first characters of a text.
 pub(super) fn head(text: &str, chars: usize) -> &str {
@@ -40,20 +40,31 @@ pub(super) fn input(text: &str, chars: usize) -> String {
     format!("{}[input cut by compactd: {removed} chars]", head(text, chars))
 }
 
+/// Where the note starts that a pattern finds, if its numbers are ours: below 2^64, not falling.
+fn found(pattern: &Regex, text: &str) -> Option<usize> {
+    let note = pattern.captures(text)?;
+    let numbers = note
+        .iter()
+        .skip(1)
+        .map(|number| number?.as_str().parse::<u64>().ok())
+        .collect::<Option<Vec<_>>>()?;
+    numbers.is_sorted().then(|| note.get_match().start())
+}
+
 /// An earlier pass decided this result.
 pub(super) fn is_noted(text: &str) -> bool {
-    DROPPED.is_match(text) || CUT.is_match(text)
+    found(&DROPPED, text).is_some() || found(&CUT, text).is_some()
 }
 
 /// A result's body without our note.
 pub(super) fn without_output_note(body: &str) -> &str {
-    let note = DROPPED.find(body).or_else(|| CUT.find(body));
-    note.map_or(body, |note| &body[..note.start()])
+    let note = found(&DROPPED, body).or_else(|| found(&CUT, body));
+    note.map_or(body, |start| &body[..start])
 }
 
 /// A leaf of an input without our note.
 pub(super) fn without_input_note(leaf: &str) -> &str {
-    INPUT.find(leaf).map_or(leaf, |note| &leaf[..note.start()])
+    found(&INPUT, leaf).map_or(leaf, |start| &leaf[..start])
 }
 
 /// An assistant's text without a note of ours at its end.

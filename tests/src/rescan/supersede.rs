@@ -52,7 +52,7 @@ pub(super) fn reads(history: &History, actions: &[Action]) -> Reads {
             continue;
         };
         let result = &answer.result;
-        if is_noted(&result.text) {
+        if result.is_error || is_noted(&result.text) {
             continue;
         }
         let earlier = by_path.entry(path).or_default();

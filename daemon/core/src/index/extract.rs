@@ -272,6 +272,9 @@ impl Extractor {
                 lines::read_lines(body, &mut self.hashes);
                 entry.read_lines = self.push_lines(log);
             }
+        } else {
+            // The same words mean nothing in the output of anything else.
+            entry.flags &= !result_flag::STUB;
         }
         if !error || writes_despite_error(action.kind) {
             match &action.writes {

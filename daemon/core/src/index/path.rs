@@ -30,6 +30,8 @@ pub(crate) struct Path {
     /// Rows of the context, and of them those on the active path.
     within: HashSet<u32, Prehashed>,
     on_path: HashSet<u32, Prehashed>,
+    /// Message ids of the answers that are out: a new row with one of them brings them back.
+    ids_out: HashSet<u64, Prehashed>,
     leaf: Option<u32>,
     first: u32,
     /// The context begins with preserved rows whose place a first summary row still changes.
@@ -77,6 +79,9 @@ impl Path {
         }
         let leaf = self.leaf;
         let parent = self.adopt(log, at);
+        if row.kind == RowKind::Assistant && self.ids_out.contains(&row.message) {
+            return Step::Anew;
+        }
         if leaf == parent || (leaf.is_none() && parent.is_none()) {
             self.within.insert(at);
             self.on_path.insert(at);
@@ -203,10 +208,16 @@ impl Path {
     }
 
     /// Takes over a context that was computed anew.
-    fn set(&mut self, rows: &[u32], path: Vec<u32>) {
+    fn set(&mut self, log: &Log, rows: &[u32], path: Vec<u32>) {
         self.within = rows.iter().copied().collect();
         self.within.extend(path.iter().copied());
         self.on_path = path.into_iter().collect();
+        self.ids_out = (self.parents.keys())
+            .filter(|row| !self.within.contains(*row))
+            .map(|&row| log.row(row))
+            .filter(|row| row.kind == RowKind::Assistant && row.message != 0)
+            .map(|row| row.message)
+            .collect();
     }
 
     /// Bytes on the heap.
@@ -215,6 +226,7 @@ impl Path {
             + self.parents.allocation_size()
             + self.within.allocation_size()
             + self.on_path.allocation_size()
+            + self.ids_out.allocation_size()
     }
 }
 
@@ -315,7 +327,7 @@ fn claude_context(log: &Log, path: &mut Path) -> Vec<u32> {
             }
         }
     }
-    path.set(&rows, chain);
+    path.set(log, &rows, chain);
     let preserved = preserved_rows(log, first);
     if !preserved.is_empty() {
         let lead = rows.iter().position(|&row| !log.items(row).is_empty());

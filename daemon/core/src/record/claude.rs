@@ -168,6 +168,7 @@ fn read_message<'a>(message: Raw<'a>, row: &mut Row<'a>) {
     let mut walk = message.walk();
     if !walk.enter(b'{') {
         row.items.extend(message.text().map(Item::Text));
+        row.items.retain(|item| !item.is_empty_text());
         return;
     }
     let assistant = row.role == Role::Assistant;
@@ -195,6 +196,7 @@ fn read_message<'a>(message: Raw<'a>, row: &mut Row<'a>) {
             _ => {}
         }
     }
+    row.items.retain(|item| !item.is_empty_text());
 }
 
 /// A request without any input was none: the host zeroes the usage of rows it copies.

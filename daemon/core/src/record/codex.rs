@@ -231,6 +231,12 @@ fn message<'a>(parts: &Parts<'a>) -> Result<Row<'a>, Skip> {
 /// The parts of a message; a bare string is one text.
 fn content(raw: Option<Raw<'_>>) -> Vec<Item<'_>> {
     let Some(raw) = raw else { return Vec::new() };
+    let mut items = parts(raw);
+    items.retain(|item| !item.is_empty_text());
+    items
+}
+
+fn parts(raw: Raw<'_>) -> Vec<Item<'_>> {
     if let Some(text) = raw.text() {
         return vec![Item::Text(text)];
     }

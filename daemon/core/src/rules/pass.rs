@@ -198,7 +198,7 @@ impl<'a> Pass<'a> {
         }
         Decided {
             id: self.log.names.get(entry.id),
-            tool: self.log.names.get(entry.tool),
+            tool: self.log.names.get(self.log.call(result.call).tool),
             chars: entry.chars,
             message: result.message,
             line: row.line,
