@@ -3,6 +3,7 @@
 //! The socket answers first. Then the folders are walked, the watcher starts, recent sessions are
 //! read in the background; old ones are read when they are asked for.
 
+use std::collections::HashSet;
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -95,7 +96,8 @@ impl Workers {
         let mut threads = Vec::new();
         threads.extend(spawn("bulk", {
             let (sessions, bulk) = (Arc::clone(&sessions), Arc::clone(&bulk));
-            move || bulk.run(&sessions, budget_bytes)
+            let changed = send.clone();
+            move || bulk.run(&sessions, budget_bytes, &changed)
         }));
         threads.extend(spawn("live", {
             let (sessions, bulk) = (Arc::clone(&sessions), Arc::clone(&bulk));
@@ -121,7 +123,8 @@ impl Workers {
     }
 
     fn stop(self) {
-        // Ends the follower first: it holds the sender that keeps the live thread going.
+        // The follower and the background thread first: they hold the senders that keep the live
+        // thread going.
         if let Some(follower) = self.follower {
             follower.shutdown();
         }
@@ -152,11 +155,9 @@ fn take(app: &App, changes: &mpsc::Sender<Change>, recent: Duration, event: Even
         }
         Event::SweepDone { files } => {
             tracing::debug!(files, "folders walked");
-            app.sessions.store().clean(|name| {
-                app.sessions.all().iter().any(|session| {
-                    format!("{}-{}", session.key.host.name(), session.key.id) == name
-                })
-            });
+            let known: HashSet<String> =
+                app.sessions.all().iter().map(|session| Store::name(&session.key)).collect();
+            app.sessions.store().clean(|name| known.contains(name));
         }
         Event::Degraded { reason } => {
             app.polling.store(true, Ordering::Relaxed);

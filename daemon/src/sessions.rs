@@ -18,7 +18,7 @@ use dashmap::DashMap;
 
 use crate::stats::Stats;
 use crate::store::Store;
-use crate::tail::Tail;
+use crate::tail::{Progress, Tail};
 
 /// Who a session is: the host and the id that its file's name gives.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -66,6 +66,18 @@ pub struct Session {
     index_bytes: AtomicU64,
     /// Bytes indexed since its last snapshot.
     unsaved_bytes: AtomicU64,
+    /// Requests that are being answered from it: it stays in memory for them.
+    holders: AtomicU64,
+}
+
+/// Keeps a session in memory while a request is answered from it.
+#[derive(Debug)]
+pub struct Held(Arc<Session>);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.holders.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Session {
@@ -77,7 +89,15 @@ impl Session {
             touched: AtomicU64::new(0),
             index_bytes: AtomicU64::new(0),
             unsaved_bytes: AtomicU64::new(0),
+            holders: AtomicU64::new(0),
         }
+    }
+
+    /// Keeps it from being put back to disk until the guard is dropped.
+    #[must_use]
+    pub fn hold(self: &Arc<Self>) -> Held {
+        self.holders.fetch_add(1, Ordering::Relaxed);
+        Held(Arc::clone(self))
     }
 
     /// What is known of its file.
@@ -243,12 +263,9 @@ impl Sessions {
     fn switch(&self, session: &Session, facts: FileFacts) {
         let mut state = session.lock();
         let same_file = match &mut *state {
-            // A renamed file keeps its index; the identity check at the next look settles it.
-            State::Ready(tail) if tail.segments().len() == 1 => {
-                tail.moved(facts.path.clone());
-                true
-            }
-            _ => false,
+            // A renamed file keeps its index; another file of the session has another history.
+            State::Ready(tail) => tail.moved(&facts.path),
+            State::Cold | State::Broken(_) => false,
         };
         if !same_file {
             *state = State::Cold;
@@ -272,6 +289,10 @@ impl Sessions {
     /// A path is gone. A session whose only file it was is forgotten; its snapshot goes with it
     /// when the store is next cleaned.
     pub fn gone(&self, path: &Path) {
+        // Made anew since: its being found may have been told already, on another thread.
+        if self.at_path(path).is_some() {
+            return;
+        }
         self.threads.write().unwrap_or_else(PoisonError::into_inner).remove(path);
         let Some(place) = self.roots.place(path) else { return };
         let id = place.agent.clone().unwrap_or_else(|| place.key.clone());
@@ -300,7 +321,7 @@ impl Sessions {
         loop {
             let mut state = session.lock();
             let State::Ready(tail) = &mut *state else { return false };
-            match tail.step(reader, LOCKED_STEP_BYTES) {
+            match self.step(session, tail, reader) {
                 Ok(progress) => {
                     self.took(session, tail, progress);
                     if !progress.has_more {
@@ -369,12 +390,29 @@ impl Sessions {
             if !go_on() {
                 return Ok(None);
             }
-            let progress = tail.step(reader, LOCKED_STEP_BYTES)?;
+            let progress = self.step(session, &mut tail, reader)?;
             self.count(session, progress);
             if !progress.has_more {
                 return Ok(Some(tail));
             }
         }
+    }
+
+    fn step(
+        &self,
+        session: &Session,
+        tail: &mut Tail,
+        reader: &mut LineReader,
+    ) -> Result<Progress, Error> {
+        let progress = tail.step(reader, LOCKED_STEP_BYTES)?;
+        if !progress.restarted || session.key.host != Host::Codex {
+            return Ok(progress);
+        }
+        // Another file may name another history.
+        let path = tail.path().to_path_buf();
+        let threads = self.threads.read().unwrap_or_else(PoisonError::into_inner);
+        *tail = Tail::new(session.key.host, &path, &threads, &self.settings)?;
+        Ok(Progress { has_more: true, restarted: true, ..Progress::default() })
     }
 
     /// Whether a session has an index in memory.
@@ -388,14 +426,14 @@ impl Sessions {
         session.touched.store(self.clock.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
     }
 
-    fn took(&self, session: &Session, tail: &Tail, progress: crate::tail::Progress) {
+    fn took(&self, session: &Session, tail: &Tail, progress: Progress) {
         self.count(session, progress);
         if progress.lines > 0 || progress.restarted {
             self.account(session, tail);
         }
     }
 
-    fn count(&self, session: &Session, progress: crate::tail::Progress) {
+    fn count(&self, session: &Session, progress: Progress) {
         self.stats.bytes_read.add(progress.bytes);
         self.stats.lines_read.add(progress.lines);
         self.stats.rebuilds.add(u64::from(progress.restarted));
@@ -442,8 +480,15 @@ impl Sessions {
                 continue;
             }
             self.save(&session);
-            *session.lock() = State::Cold;
-            session.index_bytes.store(0, Ordering::Relaxed);
+            {
+                // Who asks takes hold before it looks, so that it is seen here or finds it cold.
+                let mut state = session.lock();
+                if session.holders.load(Ordering::Relaxed) > 0 {
+                    continue;
+                }
+                *state = State::Cold;
+                session.index_bytes.store(0, Ordering::Relaxed);
+            }
             total -= bytes.min(total);
             if total <= budget_bytes {
                 return;

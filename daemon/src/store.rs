@@ -7,6 +7,7 @@ use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use compactd_core::hash::hash;
 use compactd_core::index::Index;
@@ -24,6 +25,11 @@ const FORMAT: u32 = 1;
 
 /// A snapshot or pins file larger than this is not ours.
 const MAX_FILE_BYTES: u64 = 1 << 30;
+
+/// Start of the name of a file that is being written.
+const NEW: &str = ".new-";
+/// No write takes longer: what is older was left by a crash.
+const WRITE_LASTS: Duration = Duration::from_secs(600);
 
 /// Where files go; either folder may be missing, then nothing of that kind is kept.
 #[derive(Debug, Clone, Default)]
@@ -91,7 +97,13 @@ impl Store {
     }
 
     fn snapshot_path(&self, key: &SessionKey) -> Option<PathBuf> {
-        Some(self.snapshots.as_ref()?.join(format!("{}-{}.idx", key.host.name(), key.id)))
+        Some(self.snapshots.as_ref()?.join(format!("{}.idx", Self::name(key))))
+    }
+
+    /// Name of a session's files, without what tells them apart.
+    #[must_use]
+    pub fn name(key: &SessionKey) -> String {
+        format!("{}-{}", key.host.name(), key.id)
     }
 
     /// A snapshot's bytes; `None` when none are kept or the index has not read its file whole.
@@ -156,14 +168,20 @@ impl Store {
         }
     }
 
-    /// Removes the snapshots of sessions that `is_known` does not know.
+    /// Removes the snapshots of sessions whose [`Self::name`] `is_known` does not know, and what
+    /// a crash left half written.
     pub fn clean(&self, is_known: impl Fn(&str) -> bool) {
         let Some(folder) = &self.snapshots else { return };
         let Ok(entries) = fs::read_dir(folder) else { return };
         for entry in entries.flatten() {
             let name = entry.file_name();
-            let known = name.to_str().and_then(|name| name.strip_suffix(".idx")).is_some_and(&is_known);
-            if !known {
+            let known =
+                name.to_str().and_then(|name| name.strip_suffix(".idx")).is_some_and(&is_known);
+            let is_being_written = name.as_encoded_bytes().starts_with(NEW.as_bytes())
+                && entry.metadata().and_then(|metadata| metadata.modified()).is_ok_and(|at| {
+                    at.elapsed().map_or(true, |age| age < WRITE_LASTS)
+                });
+            if !known && !is_being_written {
                 let _removed = fs::remove_file(entry.path());
             }
         }
@@ -202,7 +220,7 @@ impl Store {
     }
 
     fn pins_path(&self, key: &SessionKey) -> Option<PathBuf> {
-        Some(self.pins.as_ref()?.join(format!("{}-{}.json", key.host.name(), key.id)))
+        Some(self.pins.as_ref()?.join(format!("{}.json", Self::name(key))))
     }
 }
 
@@ -274,7 +292,7 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
         .create(folder)
         .map_err(StoreError::of("create", folder))?;
     let mut file = tempfile::Builder::new()
-        .prefix(".new-")
+        .prefix(NEW)
         .tempfile_in(folder)
         .map_err(StoreError::of("create a file in", folder))?;
     file.write_all(bytes).map_err(StoreError::of("write", path))?;

@@ -4,13 +4,13 @@
 //! unpacked anew, the index starts again; nothing is ever guessed from a changed file.
 
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use compactd_core::index::Index;
 use compactd_core::record::{Host, Skip};
 use compactd_core::settings::Settings;
 use compactd_transcript::error::Error;
-use compactd_transcript::identity::{Change, FileId, Identity, compare};
+use compactd_transcript::identity::{Change, FileId, Identity, compare, compare_path};
 use compactd_transcript::lineage::{Chain, Segment, ThreadFiles, chain};
 use compactd_transcript::lines::{Cursor, LineReader, Slice};
 use compactd_transcript::source::Transcript;
@@ -116,11 +116,14 @@ impl Tail {
         self.has_gap
     }
 
-    /// Moves the own file to where it was renamed to.
-    pub fn moved(&mut self, path: PathBuf) {
-        if let Some(own) = self.segments.last_mut() {
-            own.path = path;
+    /// Goes on at `path` if the own file was renamed to there; says whether it was.
+    pub fn moved(&mut self, path: &Path) -> bool {
+        let Some(identity) = &self.identity else { return false };
+        let is_same = matches!(compare_path(identity, path), Ok(Change::Same | Change::Grown));
+        if is_same && let Some(own) = self.segments.last_mut() {
+            own.path = path.to_path_buf();
         }
+        is_same
     }
 
     /// Takes in at most about `max_bytes` of what is new.

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -24,6 +25,9 @@ const SAVE_BYTES: u64 = 8 * 1024 * 1024;
 #[derive(Debug, Default)]
 struct Queue {
     sessions: VecDeque<Arc<Session>>,
+    /// The one being read. It may wait once more: it changed meanwhile.
+    busy: Option<Arc<Session>>,
+    tidy: bool,
     stop: bool,
 }
 
@@ -45,10 +49,11 @@ impl Bulk {
         }
     }
 
-    /// Sessions that wait.
+    /// Sessions that wait or are being read.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner).sessions.len()
+        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.sessions.len() + usize::from(queue.busy.is_some())
     }
 
     /// Whether none waits.
@@ -57,11 +62,19 @@ impl Bulk {
         self.len() == 0
     }
 
-    /// Whether a session waits.
+    /// Whether a session waits or is being read.
     #[must_use]
     pub fn holds(&self, session: &Arc<Session>) -> bool {
         let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        queue.sessions.iter().any(|waiting| Arc::ptr_eq(waiting, session))
+        queue.sessions.iter().chain(&queue.busy).any(|waiting| Arc::ptr_eq(waiting, session))
+    }
+
+    /// Asks for an upkeep now if the indexes take more than they may.
+    pub fn tidy_above(&self, index_bytes: u64, budget_bytes: u64) {
+        if index_bytes > budget_bytes {
+            self.queue.lock().unwrap_or_else(PoisonError::into_inner).tidy = true;
+            self.wake.notify_one();
+        }
     }
 
     /// Ends the thread after the step it is in.
@@ -74,23 +87,26 @@ impl Bulk {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner).stop
     }
 
-    /// The next session, left in the queue until [`Bulk::done`]; `None` when an upkeep is due.
+    /// The next session, busy until [`Bulk::done`]; `None` when an upkeep is due.
     fn next(&self) -> Option<Arc<Session>> {
         let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        let (queue, _) = self
+        let (mut queue, _) = self
             .wake
-            .wait_timeout_while(queue, UPKEEP, |queue| queue.sessions.is_empty() && !queue.stop)
+            .wait_timeout_while(queue, UPKEEP, |queue| {
+                queue.sessions.is_empty() && !queue.tidy && !queue.stop
+            })
             .unwrap_or_else(PoisonError::into_inner);
-        queue.sessions.front().cloned()
+        queue.tidy = false;
+        queue.busy = queue.sessions.pop_front();
+        queue.busy.clone()
     }
 
-    fn done(&self, session: &Arc<Session>) {
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        queue.sessions.retain(|waiting| !Arc::ptr_eq(waiting, session));
+    fn done(&self) {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner).busy = None;
     }
 
-    /// The thread's loop.
-    pub fn run(&self, sessions: &Sessions, budget_bytes: u64) {
+    /// The thread's loop. What is ready already and has changed goes to `changed`.
+    pub fn run(&self, sessions: &Sessions, budget_bytes: u64, changed: &Sender<Change>) {
         let idle = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
         if let Err(error) =
             set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, idle)
@@ -104,7 +120,10 @@ impl Bulk {
                 sessions.evict(budget_bytes);
                 continue;
             };
-            if !Sessions::is_ready(&session) {
+            if Sessions::is_ready(&session) {
+                // It changed while it was being read: not for this thread to hold its lock.
+                let _stopping = changed.send(Change::Path(session.file().path));
+            } else {
                 let read = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                     sessions.build(&session, &mut reader, || {
                         !self.stopped() && !Sessions::is_ready(&session)
@@ -120,7 +139,7 @@ impl Bulk {
                 sessions.save(&session);
             }
             sessions.evict(budget_bytes);
-            self.done(&session);
+            self.done();
         }
     }
 }

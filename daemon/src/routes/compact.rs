@@ -25,6 +25,7 @@ pub(super) async fn compact(
     request.check().map_err(|code| ApiError::new(code, "the request cannot be served"))?;
     let session = find(&app, &request)?;
     app.sessions.touch(&session);
+    let _held = session.hold();
     let waited = tokio::time::timeout(HOOK_DEADLINE, ready(&app, &session)).await;
     let response = match waited {
         Ok(Ok(())) => answer(&app, &session, &request, started)?,
@@ -78,11 +79,14 @@ fn answer(
     request: &CompactRequest<'_>,
     started: Instant,
 ) -> Result<Response, ApiError> {
-    let pins = app.sessions.store().pins(&session.key).unwrap_or_else(|error| {
-        // Without its pins a pass could take what the person wants kept.
-        tracing::error!(session = session.key.id, %error, "pins cannot be read");
-        compactd_core::rules::Pins::default()
-    });
+    let pins = match app.sessions.store().pins(&session.key) {
+        Ok(pins) => pins,
+        Err(error) => {
+            // Without its pins a pass could take what the person wants kept.
+            tracing::error!(session = session.key.id, %error, "pins cannot be read");
+            return Ok(unready(app, "the pins of the session cannot be read"));
+        }
+    };
     let mut reader = LineReader::new();
     if !app.sessions.follow(session, &mut reader) {
         return Ok(unready(app, "the session cannot be read"));

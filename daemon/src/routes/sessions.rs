@@ -48,7 +48,10 @@ pub(super) async fn ready(app: &App, session: &Arc<Session>) -> Result<(), ApiEr
     })
     .await;
     match built {
-        Ok(Ok(_)) => Ok(()),
+        Ok(Ok(_)) => {
+            app.bulk.tidy_above(app.sessions.index_bytes(), app.budget_bytes);
+            Ok(())
+        }
         Ok(Err(error)) => {
             let code = match &error {
                 compactd_transcript::Error::NotATranscript { .. } => ErrorCode::NotATranscript,
@@ -127,6 +130,7 @@ pub(super) async fn details(
     Path(id): Path<String>,
 ) -> Result<Response, ApiError> {
     let session = find(&app, &id)?;
+    let _held = session.hold();
     // A session that cannot be read has details too: why.
     let _shown_below = ready(&app, &session).await;
     app.sessions.follow(&session, &mut LineReader::new());
@@ -187,10 +191,12 @@ pub(super) async fn explain(
         }
     };
     app.sessions.touch(&session);
+    let held = session.hold();
     ready(&app, &session).await?;
     let app_there = Arc::clone(&app);
     // For people: the texts of what is cut are read again, which may take a while.
     let explained = tokio::task::spawn_blocking(move || -> Result<Response, ApiError> {
+        let _held = held;
         let sessions = &app_there.sessions;
         sessions.follow(&session, &mut LineReader::new());
         let pins = sessions
@@ -229,8 +235,12 @@ fn texts(path: &std::path::Path, ids: &[String]) -> BTreeMap<String, String> {
     }
     let wanted: std::collections::BTreeSet<&str> = ids.iter().map(String::as_str).collect();
     let _incomplete = for_each_line(path, None, |host, _, line| {
-        let Ok(Record::Row(row)) = read_line(host, line) else { return };
-        for item in row.items {
+        let rows = match read_line(host, line) {
+            Ok(Record::Row(row)) => vec![row],
+            Ok(Record::Compacted(compacted)) => compacted.rows,
+            Ok(_) | Err(_) => return,
+        };
+        for item in rows.into_iter().flat_map(|row| row.items) {
             if let Item::Result(result) = item
                 && wanted.contains(&*result.id)
             {

@@ -23,12 +23,13 @@ pub(super) async fn status(State(app): State<Arc<App>>) -> Response {
         problems.push(format!("{broken} sessions cannot be read"));
     }
     let polling = app.polling.load(Ordering::Relaxed);
+    let healthy = problems.is_empty();
     json(&Status {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         protocol: PROTOCOL,
         pid: std::process::id(),
         started_at: rfc3339(app.started.0),
-        healthy: true,
+        healthy,
         problems,
         sessions: SessionCounts {
             known: app.sessions.len() as u64,

@@ -9,7 +9,7 @@ use super::terms::regex;
 static REMINDER: LazyLock<Regex> =
     LazyLock::new(|| regex(r"(?s)<system-reminder>.*?</system-reminder>"));
 static NUMBERED: LazyLock<Regex> = LazyLock::new(|| regex(r"\A *[0-9]{1,7}(?:\t|→|: )"));
-static LIST_MARKS: LazyLock<Regex> = LazyLock::new(|| regex(r"\A(?:[\s>*+`-]|[0-9]+\.)*"));
+static LIST_MARKS: LazyLock<Regex> = LazyLock::new(|| regex(r"\A(?:[\s>*+`-]|[0-9]+\.(?:\s|\z))*"));
 
 /// The lines of a read, or none if nothing is left.
 pub(super) fn read_lines(body: &str) -> Vec<String> {

@@ -84,7 +84,9 @@ fn response_item(payload: &Value, cwd: Option<&String>) -> Option<Row> {
             row.meta = matches!(role, "developer" | "system");
             row
         }
-        "agent_message" => Row::new(Role::User, message_items(payload.get("content"))),
+        "agent_message" => {
+            Row { meta: true, ..Row::new(Role::User, message_items(payload.get("content"))) }
+        }
         "reasoning" => Row { thought: true, ..Row::new(Role::Assistant, Vec::new()) },
         "web_search_call" | "tool_search_call" | "image_generation_call" => {
             Row::new(Role::Assistant, vec![Item::Opaque])
@@ -254,8 +256,11 @@ fn compacted(payload: &Value, cwd: Option<&String>) -> Option<Vec<Row>> {
     }
     let items = match payload.get("replacement_history") {
         None | Some(Value::Null) => {
+            if message.is_empty() {
+                return Some(Vec::new());
+            }
             let items = vec![Item::Text(message.to_owned())];
-            return Some(vec![Row { summary: true, ..Row::new(Role::User, items) }]);
+            return Some(vec![Row { summary: true, meta: true, ..Row::new(Role::User, items) }]);
         }
         Some(items) => items.as_array()?,
     };
@@ -266,7 +271,14 @@ fn compacted(payload: &Value, cwd: Option<&String>) -> Option<Vec<Row>> {
     if !items.iter().all(well_formed) {
         return None;
     }
-    Some(items.iter().filter_map(|item| response_item(item, cwd)).collect())
+    let mut rows =
+        items.iter().filter_map(|item| response_item(item, cwd)).collect::<Vec<_>>();
+    // The summary stands among them as if the person had said it.
+    for row in rows.iter_mut().filter(|row| row.role == Role::User) {
+        row.meta |= !message.is_empty()
+            && matches!(&row.items[..], [Item::Text(text)] if text == message);
+    }
+    Some(rows)
 }
 
 fn well_formed(item: &Value) -> bool {

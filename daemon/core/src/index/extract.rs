@@ -4,7 +4,7 @@ use hashbrown::HashMap;
 
 use super::intern::{Hashes, NONE};
 use super::log::{
-    CallEntry, Item, LeafCut, Log, ResultEntry, Span, TextEntry, call_flag, result_flag,
+    self, CallEntry, Item, LeafCut, Log, ResultEntry, Span, TextEntry, call_flag, result_flag,
 };
 use crate::hash::{Identity as Prehashed, hash};
 use crate::lines;
@@ -105,23 +105,23 @@ impl Extractor {
             let entry = match item {
                 record::Item::Text(text) => {
                     let entry = self.text(log, row.role, text);
-                    log.texts.push(entry);
+                    log::push(&mut log.texts, entry);
                     Item::Text(last(log.texts.len()))
                 }
                 record::Item::Call(call) => {
                     let entry = self.call(log, open, host, cwd, call);
-                    log.calls.push(entry);
+                    log::push(&mut log.calls, entry);
                     Item::Call(last(log.calls.len()))
                 }
                 record::Item::Result(result) => {
                     let mut entry = self.result(log, open, result);
                     entry.row = row_at;
-                    log.results.push(entry);
+                    log::push(&mut log.results, entry);
                     Item::Result(last(log.results.len()))
                 }
                 record::Item::Opaque => Item::Opaque,
             };
-            log.items.push(entry);
+            log::push(&mut log.items, entry);
         }
     }
 
@@ -136,12 +136,12 @@ impl Extractor {
         let uses = self.known_terms(log);
         self.hashes.clear();
         lines::quoting_lines(text, &mut self.hashes);
-        self.numbers.clear();
-        self.numbers.extend(self.hashes.iter().filter_map(|&line| log.lines.find(line)));
-        let lines = push_refs(&mut log.line_refs, &self.numbers);
+        sort(&mut self.hashes);
+        self.hashes.retain(|&line| log.quotable.holds(line));
+        let quotes = push_all(&mut log.quotes, &self.hashes);
         TextEntry {
             uses,
-            lines,
+            quotes,
             chars: narrow(text.chars().count()),
             rule_word: lines::has_rule_word(text),
             blank: text.trim().is_empty(),
@@ -179,7 +179,7 @@ impl Extractor {
             entry.cut_chars = entry
                 .cut_chars
                 .saturating_add(narrow(chars.saturating_sub(left.chars().count())));
-            log.leaf_cuts.push(leaf_cut(place, &leaf.text, chars));
+            log::push(&mut log.leaf_cuts, leaf_cut(place, &leaf.text, chars));
             self.scanner.scan(note::strip_notes(&left), &mut self.hashes);
             self.scanner.scan(text, &mut self.more);
             shortened.push((leaf, left));
@@ -258,7 +258,8 @@ impl Extractor {
         self.hashes.clear();
         lines::quotable_lines(body, &mut self.hashes);
         sort(&mut self.hashes);
-        entry.quotable = self.push_lines(log);
+        let own = narrow(log.results.len());
+        self.hashes.iter().for_each(|&line| log.quotable.add(line, own));
 
         let error = entry.flags & result_flag::ERROR != 0;
         if let Some(path) = &action.read
@@ -270,7 +271,9 @@ impl Extractor {
             if entry.flags & result_flag::STUB == 0 {
                 self.hashes.clear();
                 lines::read_lines(body, &mut self.hashes);
-                entry.read_lines = self.push_lines(log);
+                self.numbers.clear();
+                self.numbers.extend(self.hashes.iter().map(|&line| (line >> 32) as u32));
+                entry.read_lines = push_all(&mut log.read_lines, &self.numbers);
             }
         } else {
             // The same words mean nothing in the output of anything else.
@@ -283,7 +286,7 @@ impl Extractor {
                 Writes::Names(names) => {
                     self.numbers.clear();
                     self.numbers.extend(names.iter().map(|name| log.names.intern(name)));
-                    entry.writes = push_refs(&mut log.name_refs, &self.numbers);
+                    entry.writes = push_all(&mut log.name_refs, &self.numbers);
                 }
             }
         }
@@ -340,12 +343,6 @@ impl Extractor {
     fn known_terms(&mut self, log: &mut Log) -> Span {
         sort(&mut self.hashes);
         push_known(log, &self.hashes, &mut self.numbers)
-    }
-
-    fn push_lines(&mut self, log: &mut Log) -> Span {
-        self.numbers.clear();
-        self.numbers.extend(self.hashes.iter().map(|&line| log.lines.intern(line)));
-        push_refs(&mut log.line_refs, &self.numbers)
     }
 }
 
@@ -407,18 +404,18 @@ fn push_new(log: &mut Log, hashes: &[u64], numbers: &mut Vec<u32>) -> Span {
     numbers.clear();
     let terms: &mut Hashes = &mut log.terms;
     numbers.extend(hashes.iter().map(|&term| terms.intern(term)));
-    push_refs(&mut log.term_refs, numbers)
+    push_all(&mut log.term_refs, numbers)
 }
 
 fn push_known(log: &mut Log, hashes: &[u64], numbers: &mut Vec<u32>) -> Span {
     numbers.clear();
     numbers.extend(hashes.iter().filter_map(|&term| log.terms.find(term)));
-    push_refs(&mut log.term_refs, numbers)
+    push_all(&mut log.term_refs, numbers)
 }
 
-fn push_refs(table: &mut Vec<u32>, refs: &[u32]) -> Span {
+fn push_all<T: Copy>(table: &mut Vec<T>, values: &[T]) -> Span {
     let start = narrow(table.len());
-    table.extend_from_slice(refs);
+    log::extend(table, values);
     Span { start, end: narrow(table.len()) }
 }
 

@@ -24,7 +24,7 @@ impl Hashes {
         }
         let id = u32::try_from(hashes.len()).unwrap_or(NONE);
         table.insert_unique(hash, id, at);
-        hashes.push(hash);
+        super::log::push(hashes, hash);
         id
     }
 

@@ -7,7 +7,7 @@
 use hashbrown::HashMap;
 
 use super::intern::NONE;
-use super::log::{Item, Log, RowKind, call_flag, result_flag};
+use super::log::{self, Item, Log, RowKind, call_flag, result_flag};
 use crate::hash::Identity as Prehashed;
 use crate::settings::Settings;
 
@@ -93,8 +93,8 @@ pub(crate) struct Live {
     terms: Vec<TermState>,
     nodes: Vec<Node>,
     free: u32,
-    quotes: Vec<u32>,
-    quote_nodes: Vec<Node>,
+    /// Quoted lines, and up to which result of the log all that show it are marked.
+    quoted: HashMap<u64, u32, Prehashed>,
     paths: HashMap<u32, PathReads, Prehashed>,
     paths_by_name: HashMap<u32, Vec<u32>, Prehashed>,
     write_epoch: u32,
@@ -118,8 +118,7 @@ impl Live {
             terms: Vec::new(),
             nodes: Vec::new(),
             free: NONE,
-            quotes: Vec::new(),
-            quote_nodes: Vec::new(),
+            quoted: HashMap::default(),
             paths: HashMap::default(),
             paths_by_name: HashMap::default(),
             write_epoch: 0,
@@ -171,8 +170,8 @@ impl Live {
         self.results.capacity() * size_of::<LiveResult>()
             + self.rows.capacity() * 8
             + self.terms.capacity() * size_of::<TermState>()
-            + (self.nodes.capacity() + self.quote_nodes.capacity()) * size_of::<Node>()
-            + self.quotes.capacity() * 4
+            + self.nodes.capacity() * size_of::<Node>()
+            + self.quoted.allocation_size()
             + self.by_message_id.allocation_size()
             + self.calls.allocation_size()
             + self.by_id.allocation_size()
@@ -195,7 +194,7 @@ impl Live {
             RowKind::User => self.user_message(),
             _ => return,
         };
-        self.rows.push((at, message));
+        log::push(&mut self.rows, (at, message));
         for &item in items {
             self.chars += u64::from(match item {
                 Item::Text(text) => log.text(text).chars,
@@ -248,8 +247,8 @@ impl Live {
     fn feed_text(&mut self, log: &Log, at: u32, message: u32) {
         let text = log.text(at);
         self.use_terms(log.term_refs(text.uses), message);
-        for &line in log.line_refs(text.lines) {
-            self.quote(line, message);
+        for &line in log.quotes(text.quotes) {
+            self.quote(log, line, message);
         }
         if text.blank {
             return;
@@ -290,7 +289,7 @@ impl Live {
         self.by_id.insert(entry.id, ordinal);
         let flags =
             if self.bearing.contains_key(&entry.id) { live_flag::CALL_BEARS } else { 0 };
-        self.results.push(LiveResult {
+        log::push(&mut self.results, LiveResult {
             entry: at,
             call,
             message,
@@ -300,6 +299,8 @@ impl Live {
         });
         self.unanswered.push(ordinal);
         if self.terms.len() < log.terms.len() {
+            let more = log.terms.len() - self.terms.len();
+            self.terms.reserve_exact(more.max(self.terms.len() / 8));
             self.terms.resize(log.terms.len(), EMPTY_TERM);
         }
         for &term in log.term_refs(entry.deciding) {
@@ -307,15 +308,6 @@ impl Live {
         }
         for &term in log.term_refs(entry.known) {
             self.hold(term, None);
-        }
-        if self.quotes.len() < log.lines.len() {
-            self.quotes.resize(log.lines.len(), NONE);
-        }
-        for &line in log.line_refs(entry.quotable) {
-            if let Some(head) = self.quotes.get_mut(line as usize) {
-                let next = std::mem::replace(head, index(self.quote_nodes.len()));
-                self.quote_nodes.push(Node { ordinal, next });
-            }
         }
         self.feed_file(log, at, ordinal);
     }
@@ -347,7 +339,7 @@ impl Live {
 
     fn feed_read(&mut self, log: &Log, at: u32, ordinal: u32) {
         let entry = log.result(at);
-        let lines = log.line_refs(entry.read_lines);
+        let lines = log.read_lines(entry.read_lines);
         let reads = self.paths.entry(entry.read).or_insert_with(|| {
             self.paths_by_name.entry(entry.read_name).or_default().push(entry.read);
             PathReads { epoch: self.write_epoch, ..PathReads::default() }
@@ -360,7 +352,7 @@ impl Live {
         let mut superseder = 0;
         reads.open.retain(|&earlier| {
             let Some(result) = results.get_mut(earlier as usize) else { return false };
-            let shorter = log.line_refs(log.result(result.entry).read_lines);
+            let shorter = log.read_lines(log.result(result.entry).read_lines);
             let covered = holds_run(lines, shorter);
             if covered {
                 result.superseded_by = ordinal;
@@ -394,7 +386,7 @@ impl Live {
         }
         let node = Node { ordinal, next: NONE };
         let at = if self.free == NONE {
-            self.nodes.push(node);
+            log::push(&mut self.nodes, node);
             index(self.nodes.len() - 1)
         } else {
             let at = self.free;
@@ -470,23 +462,22 @@ impl Live {
     }
 
     /// An assistant text quotes a line at a message.
-    fn quote(&mut self, line: u32, message: u32) {
-        let Some(head) = self.quotes.get_mut(line as usize) else { return };
-        // Newest first: those of this message or later stay in the list, the others are done.
-        let mut last_kept = NONE;
-        let mut at = *head;
-        while let Some(&Node { ordinal, next }) = self.quote_nodes.get(at as usize) {
-            let Some(result) = self.results.get_mut(ordinal as usize) else { break };
-            if result.message >= message {
-                last_kept = at;
-            } else {
-                result.flags |= live_flag::QUOTED;
+    fn quote(&mut self, log: &Log, line: u64, message: u32) {
+        // Results come newest first, and their messages never grow on the way back: those at or
+        // behind the mark are done.
+        let done = self.quoted.get(&line).copied();
+        let mut newest = None;
+        for entry in log.quotable.results(line).take_while(|&entry| done.is_none_or(|done| entry > done)) {
+            let Some(&ordinal) = self.by_id.get(&log.result(entry).id) else { continue };
+            let Some(result) = self.results.get_mut(ordinal as usize) else { continue };
+            if result.entry != entry || result.message >= message {
+                continue;
             }
-            at = next;
+            result.flags |= live_flag::QUOTED;
+            newest.get_or_insert(entry);
         }
-        match self.quote_nodes.get_mut(last_kept as usize) {
-            Some(node) => node.next = NONE,
-            None => *head = NONE,
+        if let Some(newest) = newest {
+            self.quoted.insert(line, newest);
         }
     }
 }

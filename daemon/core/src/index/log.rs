@@ -6,6 +6,7 @@
 use std::ops::Range;
 
 use super::intern::{Hashes, NONE, Names};
+use super::quotable::Quotable;
 
 /// What a row of the log is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -19,7 +20,7 @@ pub(crate) enum RowKind {
     Boundary,
     /// Codex `compacted`: a new context starts with the replacement rows behind it.
     Compacted,
-    /// Codex `thread_rolled_back`; `parent` holds the number of turns.
+    /// Codex `thread_rolled_back`; `up` holds the number of turns.
     RolledBack,
 }
 
@@ -43,14 +44,14 @@ pub(crate) mod row_flag {
     pub(crate) const REPLACEMENT: u8 = 4;
     /// Has a uuid that the whole history saw before: a copy.
     pub(crate) const SEEN: u8 = 8;
+    /// Has a uuid that its own epoch saw before: no part of any context.
+    pub(crate) const TWICE: u8 = 16;
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct RowEntry {
     /// Hash of the row's uuid, 0 = none.
     pub(crate) uuid: u64,
-    /// Hash of the parent's uuid, 0 = none.
-    pub(crate) parent: u64,
     /// Hash of the API message id, 0 = none.
     pub(crate) message: u64,
     /// Where the row's line starts in its file.
@@ -59,8 +60,8 @@ pub(crate) struct RowEntry {
     pub(crate) line: u32,
     /// End of its items in the log; they start where the row before ends.
     pub(crate) items_end: u32,
-    /// End of its preserved uuids.
-    pub(crate) preserved_end: u32,
+    /// Its parent in the tree, or [`NONE`].
+    pub(crate) up: u32,
     pub(crate) kind: RowKind,
     pub(crate) flags: u8,
 }
@@ -91,8 +92,8 @@ impl Span {
 pub(crate) struct TextEntry {
     /// Terms that some result had shown before: nothing else can be referenced by it.
     pub(crate) uses: Span,
-    /// Quoting lines that some result had shown before.
-    pub(crate) lines: Span,
+    /// Quoting lines that some result had shown before, in the log's `quotes`.
+    pub(crate) quotes: Span,
     pub(crate) chars: u32,
     pub(crate) rule_word: bool,
     pub(crate) blank: bool,
@@ -165,8 +166,8 @@ pub(crate) struct ResultEntry {
     pub(crate) deciding: Span,
     /// Terms that its own call's input holds: they only count for being generic.
     pub(crate) known: Span,
+    /// Hashes of its read lines, in the log's `read_lines`.
     pub(crate) read_lines: Span,
-    pub(crate) quotable: Span,
     /// Names of files written.
     pub(crate) writes: Span,
     pub(crate) cut_utf16: u16,
@@ -185,7 +186,6 @@ impl Default for ResultEntry {
             deciding: Span::default(),
             known: Span::default(),
             read_lines: Span::default(),
-            quotable: Span::default(),
             writes: Span::default(),
             cut_utf16: 0,
             flags: 0,
@@ -198,16 +198,20 @@ impl Default for ResultEntry {
 pub(crate) struct Log {
     pub(crate) names: Names,
     pub(crate) terms: Hashes,
-    pub(crate) lines: Hashes,
+    pub(crate) quotable: Quotable,
     pub(crate) rows: Vec<RowEntry>,
     pub(crate) items: Vec<Item>,
     pub(crate) texts: Vec<TextEntry>,
     pub(crate) calls: Vec<CallEntry>,
     pub(crate) results: Vec<ResultEntry>,
     pub(crate) term_refs: Vec<u32>,
-    pub(crate) line_refs: Vec<u32>,
+    /// Half of each read line's hash: compared as whole runs.
+    pub(crate) read_lines: Vec<u32>,
+    /// Hashes of quoting lines.
+    pub(crate) quotes: Vec<u64>,
     pub(crate) name_refs: Vec<u32>,
-    pub(crate) preserved: Vec<u64>,
+    /// What boundaries preserved: the boundary's row, and the hashes of the uuids in order.
+    pub(crate) preserved: Vec<(u32, Vec<u64>)>,
     pub(crate) leaf_cuts: Vec<LeafCut>,
 }
 
@@ -224,8 +228,8 @@ impl Log {
 
     /// Hashes of the uuids that a boundary preserved.
     pub(crate) fn preserved(&self, at: u32) -> &[u64] {
-        let before = at.checked_sub(1).map_or(0, |before| self.row(before).preserved_end);
-        self.preserved.get(before as usize..self.row(at).preserved_end as usize).unwrap_or_default()
+        let found = self.preserved.binary_search_by_key(&at, |(row, _)| *row);
+        found.ok().and_then(|place| self.preserved.get(place)).map_or(&[], |(_, uuids)| uuids)
     }
 
     pub(crate) fn text(&self, at: u32) -> TextEntry {
@@ -244,8 +248,12 @@ impl Log {
         self.term_refs.get(span.range()).unwrap_or_default()
     }
 
-    pub(crate) fn line_refs(&self, span: Span) -> &[u32] {
-        self.line_refs.get(span.range()).unwrap_or_default()
+    pub(crate) fn read_lines(&self, span: Span) -> &[u32] {
+        self.read_lines.get(span.range()).unwrap_or_default()
+    }
+
+    pub(crate) fn quotes(&self, span: Span) -> &[u64] {
+        self.quotes.get(span.range()).unwrap_or_default()
     }
 
     pub(crate) fn name_refs(&self, span: Span) -> &[u32] {
@@ -268,16 +276,36 @@ impl Log {
         }
         self.names.heap_bytes()
             + self.terms.heap_bytes()
-            + self.lines.heap_bytes()
+            + self.quotable.heap_bytes()
             + of(&self.rows)
             + of(&self.items)
             + of(&self.texts)
             + of(&self.calls)
             + of(&self.results)
             + of(&self.term_refs)
-            + of(&self.line_refs)
+            + of(&self.read_lines)
+            + of(&self.quotes)
             + of(&self.name_refs)
             + of(&self.preserved)
             + of(&self.leaf_cuts)
+    }
+}
+
+/// Appends to a table that may become large: it grows by an eighth and not to the double, since
+/// indexes are many and long-lived.
+pub(crate) fn push<T>(table: &mut Vec<T>, value: T) {
+    make_room(table, 1);
+    table.push(value);
+}
+
+/// As [`push`] for several.
+pub(crate) fn extend<T: Copy>(table: &mut Vec<T>, values: &[T]) {
+    make_room(table, values.len());
+    table.extend_from_slice(values);
+}
+
+fn make_room<T>(table: &mut Vec<T>, more: usize) {
+    if table.capacity() - table.len() < more {
+        table.reserve_exact(more.max(table.len() / 8).max(8));
     }
 }

@@ -11,6 +11,7 @@ mod intern;
 pub(crate) mod live;
 pub(crate) mod log;
 mod path;
+mod quotable;
 mod snapshot;
 
 use std::borrow::Cow;
@@ -79,7 +80,6 @@ pub struct Index {
     sidechain_file: Option<bool>,
     /// Rows were logged that the live structure does not hold yet.
     stale: bool,
-    uuids: hashbrown::HashSet<u64, crate::hash::Identity>,
 }
 
 impl Index {
@@ -96,7 +96,6 @@ impl Index {
             facts: Facts::default(),
             sidechain_file: None,
             stale: false,
-            uuids: hashbrown::HashSet::default(),
             settings: settings.clone(),
         }
     }
@@ -137,7 +136,6 @@ impl Index {
         self.log.heap_bytes()
             + self.live.heap_bytes()
             + self.path.heap_bytes()
-            + self.uuids.allocation_size()
     }
 
     /// Takes in one complete line, without its newline, that starts at byte `offset` of its file.
@@ -167,12 +165,16 @@ impl Index {
                     return;
                 }
                 self.facts.compactions += 1;
-                for uuid in &boundary.preserved {
-                    self.log.preserved.push(id_hash(Some(uuid)));
+                let at = self.log.len();
+                let preserved: Vec<u64> =
+                    boundary.preserved.iter().map(|uuid| id_hash(Some(uuid))).collect();
+                let preserves = !preserved.is_empty();
+                if preserves {
+                    self.log.preserved.push((at, preserved));
                 }
                 let uuid = id_hash(boundary.uuid.as_deref());
+                self.path.start(&self.log, at, uuid, preserves);
                 self.push(RowEntry { uuid, kind: RowKind::Boundary, line, offset, ..EMPTY });
-                self.path.start(&self.log, self.log.len() - 1);
                 self.stale = true;
             }
             Record::Compacted(compacted) => self.apply_compacted(compacted, line, offset),
@@ -197,8 +199,8 @@ impl Index {
                 }
             }
             Record::RolledBack { turns } => {
-                let parent = u64::from(*turns);
-                self.push(RowEntry { parent, kind: RowKind::RolledBack, line, offset, ..EMPTY });
+                let up = *turns;
+                self.push(RowEntry { up, kind: RowKind::RolledBack, line, offset, ..EMPTY });
                 self.stale = true;
             }
             Record::Usage(usage) => self.facts.usage = Some(*usage),
@@ -214,13 +216,14 @@ impl Index {
             return;
         }
         self.note_about(&row.about);
+        let leaf = self.path.leaf();
         let Some(at) = self.log_row(row, line, offset, 0) else { return };
         if self.stale {
             return;
         }
         let step = match self.host {
             Host::Codex => Step::Extends,
-            Host::Claude => self.path.add(&self.log, at),
+            Host::Claude => self.path.add(&self.log, at, leaf),
         };
         match step {
             Step::Extends => self.live.feed(&self.log, at),
@@ -249,9 +252,11 @@ impl Index {
         let cwd = row.about.cwd.as_deref().or(self.facts.cwd.as_deref());
         let at = self.log.len();
         self.extractor.items(&mut self.log, &mut self.open, self.host, cwd, row, at);
+        let parent = id_hash(row.parent.as_deref());
+        let place = self.path.place(&self.log, at, uuid, parent);
         let mut entry = RowEntry {
             uuid,
-            parent: id_hash(row.parent.as_deref()),
+            up: place.up,
             message: id_hash(row.message_id.as_deref()),
             line,
             offset,
@@ -260,7 +265,7 @@ impl Index {
                 Role::Assistant => RowKind::Assistant,
                 Role::Link => RowKind::Link,
             },
-            flags,
+            flags: flags | place.flags,
             ..EMPTY
         };
         if self.host == Host::Codex && row.role == Role::Assistant {
@@ -272,17 +277,13 @@ impl Index {
         if is_prompt(row) {
             entry.flags |= row_flag::PROMPT;
         }
-        if uuid != 0 && !self.uuids.insert(uuid) {
-            entry.flags |= row_flag::SEEN;
-        }
         self.push(entry);
         Some(at)
     }
 
     fn push(&mut self, mut entry: RowEntry) {
         entry.items_end = u32::try_from(self.log.items.len()).unwrap_or(NONE);
-        entry.preserved_end = u32::try_from(self.log.preserved.len()).unwrap_or(NONE);
-        self.log.rows.push(entry);
+        log::push(&mut self.log.rows, entry);
     }
 
     fn note_about(&mut self, about: &About<'_>) {
@@ -339,12 +340,11 @@ impl Index {
 /// A row without anything.
 const EMPTY: RowEntry = RowEntry {
     uuid: 0,
-    parent: 0,
     message: 0,
     offset: 0,
     line: 0,
     items_end: 0,
-    preserved_end: 0,
+    up: NONE,
     kind: RowKind::Link,
     flags: 0,
 };

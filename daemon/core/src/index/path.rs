@@ -3,7 +3,7 @@
 //! [`Path`] follows Claude Code's tree of rows and says for each new row whether the context simply
 //! grows by it; if not, [`context`] computes the sequence anew from the log.
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::{HashMap, HashSet, HashTable};
 
 use super::intern::NONE;
 use super::log::{Item, Log, RowEntry, RowKind, row_flag};
@@ -21,27 +21,54 @@ pub(crate) enum Step {
     Anew,
 }
 
-/// The tree of the current epoch (Claude Code).
+/// A row is in the context.
+const WITHIN: u8 = 1;
+/// A row is on the active path.
+const ON_PATH: u8 = 2;
+
+/// The tree of the current epoch (Claude Code). Each row of the log knows its parent; here is which
+/// rows are in.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Path {
-    by_uuid: HashMap<u64, u32, Prehashed>,
-    /// Parent of every row with a uuid of the epoch, [`NONE`] at a root.
-    parents: HashMap<u32, u32, Prehashed>,
-    /// Rows of the context, and of them those on the active path.
-    within: HashSet<u32, Prehashed>,
-    on_path: HashSet<u32, Prehashed>,
+    /// Rows by uuid, of equal ones the first of the newest epoch that has it.
+    by_uuid: HashTable<u32>,
+    /// [`WITHIN`] and [`ON_PATH`] of the epoch's rows.
+    marks: Vec<u8>,
     /// Message ids of the answers that are out: a new row with one of them brings them back.
     ids_out: HashSet<u64, Prehashed>,
     leaf: Option<u32>,
     first: u32,
+    /// The epoch starts with a boundary.
+    bounded: bool,
     /// The context begins with preserved rows whose place a first summary row still changes.
     awaits_summary: bool,
 }
 
+/// Where a new row belongs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place {
+    /// Its parent in the tree, or [`NONE`].
+    pub(crate) up: u32,
+    /// [`row_flag::SEEN`] and [`row_flag::TWICE`].
+    pub(crate) flags: u8,
+}
+
 impl Path {
-    /// A path whose tree is still to be computed, for an epoch that starts at a row of the log.
-    pub(crate) fn starting_at(first: u32) -> Self {
-        Self { first, ..Self::default() }
+    /// The tree of a log that was read from a snapshot, with an epoch that starts at `first`. The
+    /// context is still to be computed.
+    pub(crate) fn of(log: &Log, first: u32) -> Self {
+        let mut path = Self::default();
+        for at in 0..log.len() {
+            let row = log.row(at);
+            if row.kind == RowKind::Boundary {
+                path.begin(at);
+            }
+            if row.uuid != 0 && row.flags & row_flag::TWICE == 0 {
+                path.remember(log, at, row.uuid);
+            }
+        }
+        path.first = first;
+        path
     }
 
     /// Where the epoch starts in the log.
@@ -49,64 +76,108 @@ impl Path {
         self.first
     }
 
-    /// Starts an epoch at a boundary row.
-    pub(crate) fn start(&mut self, log: &Log, at: u32) -> Step {
-        *self = Self { first: at, ..Self::default() };
-        self.awaits_summary = !log.preserved(at).is_empty();
-        self.adopt(log, at);
-        self.within.insert(at);
-        self.on_path.insert(at);
-        Step::Anew
+    fn begin(&mut self, at: u32) {
+        self.first = at;
+        self.bounded = true;
+        self.leaf = None;
+        self.marks.clear();
+        self.ids_out.clear();
     }
 
-    /// Takes in a row of the epoch.
-    pub(crate) fn add(&mut self, log: &Log, at: u32) -> Step {
+    /// Starts an epoch at a boundary row, which is about to be logged as row `at`.
+    pub(crate) fn start(&mut self, log: &Log, at: u32, uuid: u64, preserves: bool) {
+        self.begin(at);
+        self.awaits_summary = preserves;
+        self.mark(at, WITHIN | ON_PATH);
+        if uuid != 0 {
+            self.remember(log, at, uuid);
+        }
+    }
+
+    /// The place of a row that is about to be logged as row `at`, with the hashes of its own and
+    /// its parent's uuid.
+    pub(crate) fn place(&mut self, log: &Log, at: u32, uuid: u64, parent: u64) -> Place {
+        if uuid == 0 {
+            return Place { up: NONE, flags: 0 };
+        }
+        let known = self.find(log, uuid);
+        let seen = if known.is_some() { row_flag::SEEN } else { 0 };
+        if known.is_some_and(|row| row >= self.first) {
+            return Place { up: NONE, flags: seen | row_flag::TWICE };
+        }
+        let up = if parent == 0 {
+            self.leaf.filter(|&leaf| self.bounded && leaf == self.first)
+        } else {
+            self.find(log, parent).filter(|&row| row >= self.first).or(self.leaf)
+        };
+        self.remember(log, at, uuid);
+        Place { up: up.unwrap_or(NONE), flags: seen }
+    }
+
+    fn find(&self, log: &Log, uuid: u64) -> Option<u32> {
+        self.by_uuid.find(uuid, |&row| log.row(row).uuid == uuid).copied()
+    }
+
+    /// Makes a row the one that its uuid means, and the leaf.
+    fn remember(&mut self, log: &Log, at: u32, uuid: u64) {
+        let found = self.by_uuid.find_mut(uuid, |&row| log.row(row).uuid == uuid);
+        match found {
+            Some(row) => *row = at,
+            None => {
+                self.by_uuid.insert_unique(uuid, at, |&row| log.row(row).uuid);
+            }
+        }
+        self.leaf = Some(at);
+    }
+
+    fn mark(&mut self, row: u32, marks: u8) {
+        let place = (row - self.first) as usize;
+        if self.marks.len() <= place {
+            self.marks.resize(place + 1, 0);
+        }
+        self.marks[place] |= marks;
+    }
+
+    fn unmark(&mut self, row: u32, marks: u8) {
+        if let Some(slot) = self.marks.get_mut((row - self.first) as usize) {
+            *slot &= !marks;
+        }
+    }
+
+    fn is(&self, row: u32, mark: u8) -> bool {
+        row.checked_sub(self.first)
+            .and_then(|place| self.marks.get(place as usize))
+            .is_some_and(|marks| marks & mark != 0)
+    }
+
+    /// Takes in the row that was just logged; `leaf` is the leaf before it.
+    pub(crate) fn add(&mut self, log: &Log, at: u32, leaf: Option<u32>) -> Step {
         let row = log.row(at);
         if self.awaits_summary && !log.items(at).is_empty() {
             self.awaits_summary = false;
-            if row.uuid != 0 && self.by_uuid.contains_key(&row.uuid) {
-                return Step::Anew;
-            }
-            self.adopt(log, at);
             return Step::Anew;
         }
-        if row.uuid == 0 {
-            self.within.insert(at);
-            return Step::Extends;
-        }
-        if self.by_uuid.contains_key(&row.uuid) {
+        if row.flags & row_flag::TWICE != 0 {
             return Step::Out;
         }
-        let leaf = self.leaf;
-        let parent = self.adopt(log, at);
+        if row.uuid == 0 {
+            self.mark(at, WITHIN);
+            return Step::Extends;
+        }
         if row.kind == RowKind::Assistant && self.ids_out.contains(&row.message) {
             return Step::Anew;
         }
-        if leaf == parent || (leaf.is_none() && parent.is_none()) {
-            self.within.insert(at);
-            self.on_path.insert(at);
+        let parent = above(log, at);
+        if leaf == parent {
+            self.mark(at, WITHIN | ON_PATH);
             return Step::Extends;
         }
         if self.moves_along(log, at, parent, leaf) { Step::Extends } else { Step::Anew }
     }
 
-    /// Gives the row its place in the tree and makes it the leaf; returns its parent.
-    fn adopt(&mut self, log: &Log, at: u32) -> Option<u32> {
-        let row = log.row(at);
-        if row.uuid == 0 {
-            return None;
-        }
-        let parent = if row.parent == 0 {
-            (row.kind != RowKind::Boundary && self.leaf.is_some_and(|leaf| leaf == self.first))
-                .then_some(self.first)
-                .filter(|&first| log.row(first).kind == RowKind::Boundary)
-        } else {
-            self.by_uuid.get(&row.parent).copied().or(self.leaf)
-        };
-        self.by_uuid.insert(row.uuid, at);
-        self.parents.insert(at, parent.unwrap_or(NONE));
-        self.leaf = Some(at);
-        parent
+    /// The last row with a uuid.
+    pub(crate) fn leaf(&self) -> Option<u32> {
+        self.leaf
     }
 
     /// A row that hangs on an earlier one than the leaf: true if nothing leaves the context by it
@@ -115,12 +186,12 @@ impl Path {
         // From the parent up to the path: these rows must be in the context already.
         let mut joins = Vec::new();
         let mut fork = parent;
-        while let Some(row) = fork.filter(|row| !self.on_path.contains(row)) {
-            if !self.within.contains(&row) {
+        while let Some(row) = fork.filter(|&row| !self.is(row, ON_PATH)) {
+            if !self.is(row, WITHIN) {
                 return false;
             }
             joins.push(row);
-            fork = self.parent(row);
+            fork = above(log, row);
         }
         let Some(fork) = fork else { return false };
         // From the old leaf up to the fork: these leave the path and must stay for another reason.
@@ -131,26 +202,21 @@ impl Path {
                 return false;
             }
             leaving.push(row);
-            up = self.parent(row);
+            up = above(log, row);
         }
         if !self.path_has_ids(log, fork, &leaving, joins.iter().chain([&at])) {
             return false;
         }
         for row in leaving {
-            self.on_path.remove(&row);
-            if log.items(row).is_empty() {
-                // Without items it has no part in the context, only in the tree.
-                self.within.remove(&row);
-            }
+            // Without items it has no part in the context, only in the tree.
+            let marks = if log.items(row).is_empty() { WITHIN | ON_PATH } else { ON_PATH };
+            self.unmark(row, marks);
         }
-        self.on_path.extend(joins);
-        self.on_path.insert(at);
-        self.within.insert(at);
+        for row in joins {
+            self.mark(row, ON_PATH);
+        }
+        self.mark(at, WITHIN | ON_PATH);
         true
-    }
-
-    fn parent(&self, row: u32) -> Option<u32> {
-        self.parents.get(&row).copied().filter(|&up| up != NONE)
     }
 
     /// Whether a row could be in the context without being on the path.
@@ -189,7 +255,7 @@ impl Path {
         let mut up = Some(fork);
         while let Some(row) = up.filter(|_| !wanted.is_empty()) {
             wanted.remove(&log.row(row).message);
-            up = self.parent(row);
+            up = above(log, row);
         }
         wanted.is_empty()
     }
@@ -202,32 +268,38 @@ impl Path {
             let calls_it = |&item: &Item| matches!(item, Item::Call(call) if log.call(call).id == id);
             (self.first..row)
                 .rev()
-                .filter(|before| self.within.contains(before))
+                .filter(|&before| self.is(before, WITHIN))
                 .any(|before| log.items(before).iter().any(calls_it))
         })
     }
 
     /// Takes over a context that was computed anew.
-    fn set(&mut self, log: &Log, rows: &[u32], path: Vec<u32>) {
-        self.within = rows.iter().copied().collect();
-        self.within.extend(path.iter().copied());
-        self.on_path = path.into_iter().collect();
-        self.ids_out = (self.parents.keys())
-            .filter(|row| !self.within.contains(*row))
-            .map(|&row| log.row(row))
-            .filter(|row| row.kind == RowKind::Assistant && row.message != 0)
-            .map(|row| row.message)
-            .collect();
+    fn set(&mut self, log: &Log, rows: &[u32], path: &[u32]) {
+        self.marks.clear();
+        self.ids_out.clear();
+        for &row in rows {
+            self.mark(row, WITHIN);
+        }
+        for &row in path {
+            self.mark(row, WITHIN | ON_PATH);
+        }
+        for at in self.first..log.len() {
+            let row = log.row(at);
+            if row.kind == RowKind::Assistant && row.message != 0 && !self.is(at, WITHIN) {
+                self.ids_out.insert(row.message);
+            }
+        }
     }
 
     /// Bytes on the heap.
     pub(crate) fn heap_bytes(&self) -> usize {
-        self.by_uuid.allocation_size()
-            + self.parents.allocation_size()
-            + self.within.allocation_size()
-            + self.on_path.allocation_size()
-            + self.ids_out.allocation_size()
+        self.by_uuid.allocation_size() + self.marks.capacity() + self.ids_out.allocation_size()
     }
+}
+
+/// The row's parent in the tree.
+fn above(log: &Log, row: u32) -> Option<u32> {
+    Some(log.row(row).up).filter(|&up| up != NONE)
 }
 
 /// Whether all items of a row are tool results (and there are some).
@@ -265,9 +337,9 @@ fn codex_context(log: &Log) -> Vec<u32> {
                 .enumerate()
                 .rev()
                 .filter(|&(_, &row)| log.row(row).flags & row_flag::PROMPT != 0)
-                .nth(usize::try_from(row.parent.saturating_sub(1)).unwrap_or(usize::MAX))
+                .nth(row.up.saturating_sub(1) as usize)
                 .map_or(0, |(place, _)| place);
-            if row.parent > 0 {
+            if row.up > 0 {
                 rows.truncate(keep);
             }
         } else {
@@ -279,24 +351,13 @@ fn codex_context(log: &Log) -> Vec<u32> {
 
 fn claude_context(log: &Log, path: &mut Path) -> Vec<u32> {
     let first = path.first;
-    // The tree of the epoch, from scratch.
-    *path = Path { first, ..Path::default() };
-    let mut out = HashSet::<u32, Prehashed>::default();
-    for at in first..log.len() {
-        let row = log.row(at);
-        if row.uuid != 0 && path.by_uuid.contains_key(&row.uuid) {
-            out.insert(at);
-        } else {
-            path.adopt(log, at);
-        }
-    }
     path.awaits_summary = !log.preserved(first).is_empty()
         && (first..log.len()).all(|at| log.items(at).is_empty());
     let mut chain = Vec::new();
     let mut up = path.leaf;
     while let Some(row) = up {
         chain.push(row);
-        up = path.parents.get(&row).copied().filter(|&up| up != NONE);
+        up = above(log, row);
     }
     let on_path: HashSet<u32, Prehashed> = chain.iter().copied().collect();
     let ids: HashSet<u64, Prehashed> = chain
@@ -309,7 +370,7 @@ fn claude_context(log: &Log, path: &mut Path) -> Vec<u32> {
     let mut rows = Vec::new();
     for at in first..log.len() {
         let row = log.row(at);
-        let within = !out.contains(&at)
+        let within = row.flags & row_flag::TWICE == 0
             && (row.uuid == 0
                 || on_path.contains(&at)
                 || (row.kind == RowKind::Assistant && ids.contains(&row.message))
@@ -327,7 +388,7 @@ fn claude_context(log: &Log, path: &mut Path) -> Vec<u32> {
             }
         }
     }
-    path.set(log, &rows, chain);
+    path.set(log, &rows, &chain);
     let preserved = preserved_rows(log, first);
     if !preserved.is_empty() {
         let lead = rows.iter().position(|&row| !log.items(row).is_empty());

@@ -13,6 +13,7 @@ use super::intern::{Hashes, Names};
 use super::live::Live;
 use super::log::{CallEntry, Item, LeafCut, Log, ResultEntry, RowEntry, RowKind, Span, TextEntry};
 use super::path::Path;
+use super::quotable::{More, Quotable};
 use super::{Facts, Index};
 use crate::hash::hash;
 use crate::record::{Host, InnerCommand, Usage};
@@ -101,8 +102,7 @@ impl Index {
         let facts = Facts::take(rest)?;
         let log = Log::take(rest)?;
         let open = Open::take(rest)?;
-        let path = Path::starting_at(u32::take(rest)?);
-        let uuids = log.rows.iter().map(|row| row.uuid).filter(|&uuid| uuid != 0).collect();
+        let path = Path::of(&log, u32::take(rest)?);
         let mut index = Self {
             host,
             extractor: Extractor::new(settings),
@@ -113,7 +113,6 @@ impl Index {
             facts,
             sidechain_file,
             stale: true,
-            uuids,
             settings: settings.clone(),
         };
         index.settle();
@@ -185,19 +184,20 @@ macro_rules! wire_struct {
 }
 wire_struct!(Span { start, end });
 wire_struct!(RowEntry {
-    uuid, parent, message, offset, line, items_end, preserved_end, kind, flags
+    uuid, message, offset, line, items_end, up, kind, flags
 });
-wire_struct!(TextEntry { uses, lines, chars, rule_word, blank, assistant });
+wire_struct!(TextEntry { uses, quotes, chars, rule_word, blank, assistant });
 wire_struct!(CallEntry { id, tool, uses, cut_uses, chars, cut_chars, leaves, flags });
 wire_struct!(LeafCut { leaf, utf16, cut_utf16, removed });
 wire_struct!(ResultEntry {
-    id, tool, read, read_name, row, chars, deciding, known, read_lines, quotable, writes,
+    id, tool, read, read_name, row, chars, deciding, known, read_lines, writes,
     cut_utf16, flags
 });
 wire_struct!(Log {
-    names, terms, lines, rows, items, texts, calls, results, term_refs, line_refs, name_refs,
-    preserved, leaf_cuts
+    names, terms, quotable, rows, items, texts, calls, results, term_refs, read_lines, quotes,
+    name_refs, preserved, leaf_cuts
 });
+wire_struct!(More { result, next });
 wire_struct!(Usage { input_tokens, output_tokens, window_tokens });
 wire_struct!(Facts {
     session, agent, parent_thread, cwd, version, model, timestamp, usage, lines, skipped,
@@ -338,6 +338,28 @@ impl Wire for InnerCommand<'static> {
             reads: Wire::take(rest)?,
             failed: Wire::take(rest)?,
         })
+    }
+}
+
+impl<A: Wire, B: Wire> Wire for (A, B) {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.0.put(out);
+        self.1.put(out);
+    }
+    fn take(rest: &mut &[u8]) -> Option<Self> {
+        Some((A::take(rest)?, B::take(rest)?))
+    }
+}
+
+impl Wire for Quotable {
+    fn put(&self, out: &mut Vec<u8>) {
+        let (lines, more) = self.parts();
+        lines.put(out);
+        more.to_vec().put(out);
+    }
+    fn take(rest: &mut &[u8]) -> Option<Self> {
+        let lines = Vec::take(rest)?;
+        Some(Self::from_parts(&lines, Vec::take(rest)?))
     }
 }
 

@@ -1,0 +1,886 @@
+// The full rescan of `tests/src/rescan`, in Node.js: the peer of the ingest benchmark.
+//
+//   node rescan.mjs FILE… [--history whole|context] [--profile reference|standard] [--dump]
+//
+// JSON.parse per line, one RegExp alternation for tokens, Map and Set of strings.
+// Prints the number of results, or with --dump every decision as a line of JSON.
+
+import { readFileSync } from "node:fs";
+import { actionOf, isEditTool, showsFailure } from "./tools.mjs";
+
+const options = { history: "context", profile: "standard", dump: false };
+const files = [];
+const given = process.argv.slice(2);
+for (let at = 0; at < given.length; at += 1) {
+  if (given[at] === "--dump") options.dump = true;
+  else if (given[at].startsWith("--")) {
+    options[given[at].slice(2)] = given[at + 1];
+    at += 1;
+  } else files.push(given[at]);
+}
+const RECENT_RESULTS = 10;
+const PIN_LAST = 6;
+const GENERIC_ABOVE = 10;
+const RERUNNABLE_CHARS = 200;
+const MAX_LINE = 8 * 1024 * 1024;
+
+// ---- texts
+
+const HIGH = /[\ud800-\udbff]/;
+const charCount = (text) => {
+  if (!HIGH.test(text)) return text.length;
+  let count = text.length;
+  for (let at = 0; at < text.length; at += 1) if ((text.charCodeAt(at) & 0xfc00) === 0xd800) count -= 1;
+  return count;
+};
+const head = (text, chars) => {
+  const units = text.slice(0, 2 * chars);
+  return HIGH.test(units) ? [...units].slice(0, chars).join("") : text.slice(0, chars);
+};
+
+function parseLine(line) {
+  if (line.length > MAX_LINE) return null;
+  const value = parseText(line);
+  return value && typeof value === "object" && !Array.isArray(value) ? value : null;
+}
+
+function parseText(text) {
+  let fixed = text;
+  if (text.includes("\\ud") || text.includes("\\uD")) {
+    fixed = text.replace(
+      /\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}|\\[\s\S]/g,
+      (escape) => (/^\\u[dD]/.test(escape) && escape.length === 6 ? "\\ufffd" : escape),
+    );
+  }
+  try {
+    return JSON.parse(fixed);
+  } catch {
+    return undefined;
+  }
+}
+
+const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
+const get = (value, key) => (isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined);
+const string = (value, key) => {
+  const found = get(value, key);
+  return typeof found === "string" && found !== "" ? found : null;
+};
+const text = (value, key) => {
+  const found = get(value, key);
+  return typeof found === "string" ? found : undefined;
+};
+const flag = (value, key) => get(value, key) === true;
+
+function leaves(input, out = []) {
+  if (typeof input === "string") out.push(input);
+  else if (typeof input === "number") out.push(String(input));
+  else if (Array.isArray(input)) for (const one of input) leaves(one, out);
+  else if (isObject(input)) for (const one of Object.values(input)) leaves(one, out);
+  return out;
+}
+
+// ---- readers
+
+const row = (role, items) => ({
+  kind: "row", uuid: null, parent: null, messageId: null, role, sidechain: false, summary: false,
+  meta: false, thought: false, cwd: null, items,
+});
+
+const CODEX_KINDS = new Set(["session_meta", "response_item", "event_msg", "turn_context", "compacted"]);
+const CLAUDE_KINDS = new Set(["user", "assistant", "summary", "system", "attachment", "progress",
+  "queue-operation", "file-history-snapshot", "permission-mode"]);
+
+function sniff(value) {
+  if (CODEX_KINDS.has(value.type)) return "codex";
+  return CLAUDE_KINDS.has(value.type) || get(value, "parentUuid") !== undefined ? "claude" : null;
+}
+
+function claudeRecord(value) {
+  let role = "link";
+  if (value.type === "user") role = "user";
+  else if (value.type === "assistant" && !flag(value, "isApiErrorMessage")) role = "assistant";
+  const uuid = string(value, "uuid");
+  const boundary = value.type === "system" && value.subtype === "compact_boundary";
+  if (role === "link" && uuid === null && !boundary) return null;
+  const message = get(value, "message");
+  let items = [];
+  if (role !== "link" && typeof message === "string") items = textItem(message);
+  else if (role !== "link" && message !== undefined) items = claudeContent(get(message, "content"));
+  const made = row(role, items);
+  made.uuid = uuid;
+  made.parent = string(value, "parentUuid");
+  made.messageId = role === "assistant" && message !== undefined ? string(message, "id") : null;
+  made.sidechain = flag(value, "isSidechain");
+  made.summary = flag(value, "isCompactSummary");
+  made.meta = flag(value, "isMeta");
+  made.cwd = string(value, "cwd");
+  if (!boundary) return made;
+  const preserved = get(get(get(value, "compactMetadata"), "preservedMessages"), "uuids");
+  return {
+    kind: "boundary", row: made,
+    preserved: Array.isArray(preserved) ? preserved.filter((one) => typeof one === "string") : [],
+  };
+}
+
+const textItem = (said) => (said === "" ? [] : [{ kind: "text", text: said }]);
+
+function claudeContent(content) {
+  if (typeof content === "string") return textItem(content);
+  return Array.isArray(content) ? content.flatMap(claudeBlock) : [];
+}
+
+function claudeBlock(block) {
+  if (typeof block === "string") return textItem(block);
+  const type = text(block, "type");
+  if (type === "text") return textItem(text(block, "text") ?? "");
+  if (type === "tool_use") {
+    const id = string(block, "id");
+    if (id === null) return [];
+    return [{ kind: "call", id, tool: string(block, "name") ?? "", input: get(block, "input") ?? null }];
+  }
+  if (type === "tool_result") {
+    const id = string(block, "tool_use_id");
+    if (id === null) return [];
+    const [said, opaque] = claudeResult(get(block, "content"));
+    return [{ kind: "result", id, text: said, body: said, isError: flag(block, "is_error"), opaque }];
+  }
+  return type === undefined || type === "thinking" || type === "redacted_thinking" ? [] : [{ kind: "opaque" }];
+}
+
+function claudeResult(content) {
+  if (typeof content === "string") return [content, false];
+  if (!Array.isArray(content)) return ["", false];
+  const texts = [];
+  let opaque = false;
+  for (const part of content) {
+    const said = typeof part === "string" ? part : text(part, "text");
+    if (said === undefined) opaque = true;
+    else texts.push(said);
+  }
+  return [texts.join("\n"), opaque];
+}
+
+function codexRecords(values) {
+  let cwd = null;
+  const records = [];
+  for (const value of values) {
+    const payload = get(value, "payload");
+    if (!isObject(payload)) continue;
+    let record = null;
+    if (value.type === "session_meta" || value.type === "turn_context") cwd = string(payload, "cwd") ?? cwd;
+    else if (value.type === "response_item") record = responseItem(payload, cwd);
+    else if (value.type === "compacted") record = compacted(payload, cwd);
+    else if (value.type === "event_msg") record = codexEvent(payload);
+    if (record) records.push(record);
+  }
+  return records;
+}
+
+function codexEvent(payload) {
+  if (payload.type === "thread_rolled_back") {
+    const turns = payload.num_turns;
+    return Number.isInteger(turns) && turns >= 0 ? { kind: "rolledBack", turns } : null;
+  }
+  const item = get(payload, "item");
+  if (payload.type !== "item_completed" || text(item, "type") !== "CommandExecution") return null;
+  return row("link", [{ kind: "inner", command: innerCommand(item) }]);
+}
+
+function innerCommand(item) {
+  let command = "";
+  if (typeof item.command === "string") command = item.command;
+  else if (Array.isArray(item.command)) {
+    const words = item.command.filter((word) => typeof word === "string");
+    command = words.length === 3 && (words[1] === "-lc" || words[1] === "-c") ? words[2] : words.join(" ");
+  }
+  const parsed = Array.isArray(item.parsed_cmd) ? item.parsed_cmd : [];
+  const reads = parsed.filter((part) => text(part, "type") === "read")
+    .map((part) => string(part, "path")).filter((path) => path !== null);
+  return { command, cwd: string(item, "cwd")?.replace(/^(?:file:\/\/)+/, "") ?? null, reads };
+}
+
+function responseItem(payload, cwd) {
+  const type = text(payload, "type");
+  let made;
+  if (type === "message") {
+    const role = text(payload, "role");
+    if (role === undefined) return null;
+    made = row(role === "assistant" ? "assistant" : "user", codexContent(payload.content));
+    made.meta = role === "developer" || role === "system";
+  } else if (type === "agent_message") made = row("user", codexContent(payload.content));
+  else if (type === "reasoning") {
+    made = row("assistant", []);
+    made.thought = true;
+  } else if (type === "web_search_call" || type === "tool_search_call" || type === "image_generation_call") {
+    made = row("assistant", [{ kind: "opaque" }]);
+  } else if (type === "function_call") {
+    const given = payload.arguments ?? null;
+    const inner = typeof given === "string" ? parseText(given) : undefined;
+    made = codexCall(payload, inner === undefined ? given : inner);
+  } else if (type === "custom_tool_call") made = codexCall(payload, payload.input ?? null);
+  else if (type === "local_shell_call") made = codexCall(payload, payload.action ?? null);
+  else if (type === "function_call_output" || type === "custom_tool_call_output") {
+    const id = string(payload, "call_id");
+    if (id === null) return null;
+    made = row("user", [codexResult(id, payload.output)]);
+  } else if (type === "tool_search_output") {
+    made = row("user", [{ kind: "opaque" }]);
+    made.meta = true;
+  } else if (type === "compaction" || type === "compaction_summary" || type === "context_compaction") {
+    made = row("user", [{ kind: "opaque" }]);
+    made.summary = true;
+  }
+  if (!made) return null;
+  made.cwd = cwd;
+  return made;
+}
+
+function codexCall(payload, input) {
+  const id = string(payload, "call_id");
+  if (id === null) return null;
+  const name = string(payload, "name") ?? "local_shell";
+  const space = string(payload, "namespace");
+  return row("assistant", [{ kind: "call", id, tool: space === null ? name : `${space}__${name}`, input }]);
+}
+
+function codexContent(content) {
+  if (typeof content === "string") return textItem(content);
+  if (!Array.isArray(content)) return [];
+  return content.flatMap((part) => {
+    const said = text(part, "text");
+    return said === undefined ? [{ kind: "opaque" }] : textItem(said);
+  });
+}
+
+const HEADER = /^(?:Command: |Chunk ID: |Wall time|Exit code: |Process (?:exited|running) with |Original token count: |Total output lines: |Script (?:completed|failed|running))/;
+const OUTPUT_LINE = /(?:^|\n)Output:[ \t\r]*(?:\n|$)/;
+const EXIT_CODE = /(?:^|\n)(?:Process exited with code|Exit code:) *(-?[0-9]+)/g;
+const HOST_FAILURES = ["unsupported call:", "aborted by user", "exec_command failed", "write_stdin failed",
+  "failed to parse function arguments", "apply_patch verification failed", "collab spawn failed"];
+
+function bodyStart(said) {
+  if (!HEADER.test(said)) return 0;
+  const found = OUTPUT_LINE.exec(said);
+  return found ? found.index + found[0].length : 0;
+}
+
+function codexResult(id, output) {
+  let [isError, opaque] = [false, false];
+  let parts = [];
+  let value = output ?? null;
+  if (typeof value === "string" && value.startsWith("{")) {
+    const inner = parseText(value);
+    if (typeof get(inner, "output") === "string" && get(inner, "metadata") !== undefined) {
+      const code = get(inner.metadata, "exit_code");
+      isError ||= Number.isInteger(code) && code !== 0;
+      value = inner.output;
+    }
+  }
+  if (isObject(value)) {
+    isError ||= value.success === false;
+    value = get(value, "content") ?? [value];
+  }
+  if (typeof value === "string") parts = [value];
+  else if (Array.isArray(value)) {
+    for (const part of value) {
+      const said = typeof part === "string" ? part : text(part, "text");
+      if (said === undefined) opaque = true;
+      else parts.push(said);
+    }
+  }
+  const said = parts.join("\n");
+  const start = bodyStart(said);
+  const lead = start > 0 ? said.slice(0, start) : said.split("\n", 1)[0];
+  if (HEADER.test(lead)) isError ||= [...lead.matchAll(EXIT_CODE)].some((code) => code[1] !== "0");
+  isError ||= said === "aborted" || HOST_FAILURES.some((one) => said.startsWith(one));
+  let body = said.slice(start);
+  if (Array.isArray(value) && said.startsWith("Script ") && start > 0) {
+    isError ||= said.startsWith("Script failed");
+    isError ||= parts.slice(1).some((part) => part.startsWith("Script error:"));
+    const bodies = [];
+    parts.forEach((whole, number) => {
+      const part = number === 0 ? whole.slice(bodyStart(whole)) : whole;
+      const inner = part.startsWith("{") ? parseText(part) : undefined;
+      if (inner !== undefined) {
+        const code = get(inner, "exit_code");
+        isError ||= Number.isInteger(code) && code !== 0;
+        const printed = text(inner, "output");
+        if (printed !== undefined) {
+          bodies.push(printed);
+          return;
+        }
+      }
+      if (number > 0 || part !== "") bodies.push(part);
+    });
+    body = bodies.join("\n");
+  }
+  return { kind: "result", id, text: said, body, isError, opaque };
+}
+
+function compacted(payload, cwd) {
+  if (typeof payload.message !== "string") return null;
+  const number = payload.window_number ?? null;
+  if (number !== null && !(Number.isInteger(number) && number >= 0)) return null;
+  const items = payload.replacement_history ?? null;
+  if (items === null) {
+    const made = row("user", [{ kind: "text", text: payload.message }]);
+    made.summary = true;
+    return { kind: "compacted", rows: [made] };
+  }
+  if (!Array.isArray(items)) return null;
+  const metadata = payload.replacement_history_metadata ?? null;
+  if (metadata !== null && !(Array.isArray(metadata) && metadata.length === items.length)) return null;
+  if (!items.every(wellFormed)) return null;
+  return { kind: "compacted", rows: items.map((item) => responseItem(item, cwd)).filter((one) => one) };
+}
+
+function wellFormed(item) {
+  const type = text(item, "type");
+  if (type === undefined) return false;
+  const has = (...keys) => keys.every((key) => text(item, key) !== undefined);
+  if (type === "message") return has("role") && Array.isArray(item.content) && item.content.every(wellFormedPart);
+  if (type === "function_call") return has("name", "arguments", "call_id");
+  if (type === "custom_tool_call") return has("name", "input", "call_id");
+  if (type === "function_call_output" || type === "custom_tool_call_output") {
+    return has("call_id") && (typeof item.output === "string"
+      || (Array.isArray(item.output) && item.output.every(wellFormedPart)));
+  }
+  return true;
+}
+
+function wellFormedPart(part) {
+  const type = text(part, "type");
+  if (type === "input_text" || type === "output_text") return text(part, "text") !== undefined;
+  if (type === "input_image") return text(part, "image_url") !== undefined;
+  return type === "encrypted_content";
+}
+
+// ---- which rows count
+
+const rowOf = (record) => (record.kind === "row" ? record : record.kind === "boundary" ? record.row : null);
+
+function claudeWhole(records) {
+  const seen = new Set();
+  const sidechain = rowOf(records[0] ?? {})?.sidechain ?? false;
+  return records.filter((record) => {
+    if (record.kind !== "row" || record.sidechain !== sidechain) return false;
+    if (record.uuid === null) return true;
+    const fresh = !seen.has(record.uuid);
+    seen.add(record.uuid);
+    return fresh;
+  });
+}
+
+const isPrompt = (one) => {
+  const first = one.items.find((item) => item.kind === "text");
+  return one.role === "user" && !one.meta && first !== undefined && !first.text.startsWith("<");
+};
+
+function codexContext(records) {
+  let context = [];
+  for (const record of records) {
+    if (record.kind === "row") context.push(record);
+    else if (record.kind === "compacted") context = [...record.rows];
+    else if (record.turns > 0) {
+      const prompts = [...context.keys()].filter((at) => isPrompt(context[at]));
+      context.length = record.turns <= prompts.length ? prompts[prompts.length - record.turns] : 0;
+    }
+  }
+  return context;
+}
+
+function claudeContext(all) {
+  const subagent = rowOf(all[0] ?? {})?.sidechain ?? false;
+  const records = all.filter((record) => rowOf(record).sidechain === subagent);
+  const at = records.findLastIndex((record) => record.kind === "boundary");
+  const context = activeRows(records.slice(Math.max(at, 0)));
+  if (at < 0) return context;
+  const byUuid = new Map();
+  for (const record of records.slice(0, at)) {
+    const one = rowOf(record);
+    if (one.uuid !== null) byUuid.set(one.uuid, one);
+  }
+  const kept = records[at].preserved.map((uuid) => byUuid.get(uuid)).filter((one) => one);
+  const lead = context.findIndex((one) => one.items.length > 0);
+  context.splice(lead < 0 ? context.length : lead + (context[lead].summary ? 1 : 0), 0, ...kept);
+  return context;
+}
+
+function activeRows(epoch) {
+  const rows = [];
+  const parents = [];
+  const places = new Map();
+  let newest;
+  for (const record of epoch) {
+    const one = rowOf(record);
+    let parent;
+    if (one.uuid !== null) {
+      if (places.has(one.uuid)) continue;
+      if (one.parent !== null && record.kind === "row") parent = places.get(one.parent) ?? newest;
+      places.set(one.uuid, rows.length);
+      newest = rows.length;
+    }
+    rows.push(one);
+    parents.push(parent);
+  }
+  const path = new Set();
+  for (let at = newest; at !== undefined; at = parents[at]) path.add(at);
+  const messages = new Set();
+  for (const at of path) {
+    if (rows[at].role === "assistant" && rows[at].messageId !== null) messages.add(rows[at].messageId);
+  }
+  const isIn = rows.map((one, at) => path.has(at) || one.uuid === null
+    || (one.role === "assistant" && one.messageId !== null && messages.has(one.messageId)));
+  const calls = new Set();
+  rows.forEach((one, at) => {
+    if (isIn[at]) for (const item of one.items) if (item.kind === "call") calls.add(item.id);
+  });
+  const answers = (one) => one.items.length > 0
+    && one.items.every((item) => item.kind === "result" && calls.has(item.id));
+  const first = epoch[0]?.kind === "boundary" ? 1 : 0;
+  return rows.filter((one, at) => at >= first && (isIn[at] || answers(one)));
+}
+
+// ---- messages, calls, results, texts
+
+function historyOf(host, rows) {
+  const history = { host, messages: 0, calls: [], results: [], texts: [] };
+  let newest = null;
+  const byId = new Map();
+  const open = (role) => {
+    newest = role;
+    history.messages += 1;
+    return history.messages - 1;
+  };
+  const join = (role) => (newest === role ? history.messages - 1 : open(role));
+  const number = (one) => {
+    if (one.role === "link" || (one.items.length === 0 && !(host === "codex" && one.thought))) return 0;
+    if (host === "codex" || one.role === "user") return join(one.role);
+    if (one.messageId === null) return open("assistant");
+    if (!byId.has(one.messageId)) byId.set(one.messageId, open("assistant"));
+    return byId.get(one.messageId);
+  };
+  const callOf = new Map();
+  const answered = new Set();
+  let position = 0;
+  for (const one of rows) {
+    const message = number(one);
+    for (const item of one.items) {
+      position += 1;
+      if (item.kind === "text") {
+        if (one.role === "assistant") history.texts.push({ text: item.text, message, position });
+      } else if (item.kind === "call") {
+        if (callOf.has(item.id)) continue;
+        callOf.set(item.id, history.calls.length);
+        history.calls.push({
+          id: item.id, tool: item.tool, input: item.input, leaves: leaves(item.input), cwd: one.cwd,
+          commands: [], message, position,
+        });
+      } else if (item.kind === "result") {
+        const call = callOf.get(item.id);
+        if (call === undefined || answered.has(item.id)) continue;
+        answered.add(item.id);
+        history.results.push({ call, result: item, message, position });
+      } else if (item.kind === "inner") {
+        const call = history.calls.findLast((made) => made.tool === "exec" && !answered.has(made.id));
+        call?.commands.push(item.command);
+      }
+    }
+  }
+  return history;
+}
+
+// ---- terms
+
+const TOKEN = /"([^"\n]*)"|`([^`\n]*)`|'([^'\n]*)'|([A-Za-z0-9_$./\\~@+,-]+)/g;
+const WORD = /[A-Za-z0-9_$./\\~@+,-]+/g;
+const NAME = /[A-Za-z0-9_$-]+/g;
+const NUMBER = /[0-9][0-9.,_]*/g;
+const EXTENSION = /[^/]\.[A-Za-z0-9]{1,8}$/;
+const LETTER = /[A-Za-z]/;
+const ERROR = /error|exception|traceback|panic|fatal|fail|assert|cannot|denied|not found|undefined/i;
+const ERROR_CODE = /E[0-9]{4}/;
+
+function terms(said) {
+  const found = new Set();
+  const token = new RegExp(TOKEN);
+  for (let match = token.exec(said); match !== null; match = token.exec(said)) {
+    if (match[4] !== undefined) {
+      wordTerms(said, match.index, match[4], found);
+      continue;
+    }
+    const content = match[1] ?? match[2] ?? match[3];
+    const apostrophe = match[3] !== undefined && match.index > 0 && /[A-Za-z0-9]/.test(said[match.index - 1]);
+    if (apostrophe || charCount(content) > 200) {
+      token.lastIndex = match.index + 1;
+      continue;
+    }
+    const term = content.trimStart().replace(/[\s\\]+$/, "");
+    if (term.length >= 8 && charCount(term) >= 8 && LETTER.test(term)) found.add(term);
+    for (const word of content.matchAll(WORD)) wordTerms(content, word.index, word[0], found);
+  }
+  for (const whole of said.split("\n")) {
+    if (whole.length < 8 || !(ERROR.test(whole) || ERROR_CODE.test(whole))) continue;
+    const line = whole.trim();
+    const chars = charCount(line);
+    if (chars >= 8 && chars <= 300) found.add(line);
+  }
+  return found;
+}
+
+function trimPath(chunk) {
+  const path = chunk.replace(/[./\-+@~\\]+$/, "");
+  return path.endsWith("$") && !path.endsWith("$$") ? path.slice(0, -1).replace(/[./\-+@~\\]+$/, "") : path;
+}
+
+function looksLikePath(path) {
+  const at = path.lastIndexOf("/");
+  return at >= 0 && (/^[/~.]/.test(path) || EXTENSION.test(path.slice(at + 1)) || path.indexOf("/") !== at);
+}
+
+function wordTerms(said, start, word, found) {
+  const chunks = word.includes(",") ? word.split(",") : [word];
+  chunks.forEach((chunk, number) => {
+    if (chunk.includes("/")) {
+      const path = trimPath(chunk.startsWith("//") ? chunk.replace(/^\/+/, "") : chunk);
+      if (path.length >= 5 && path.length <= 400 && LETTER.test(path) && looksLikePath(path)) found.add(path);
+    }
+    if (number === 0 && chunk.startsWith("\\") && said[start - 1] === ":"
+      && /(?:^|[^A-Za-z0-9])[A-Za-z]$/.test(said.slice(Math.max(0, start - 3), start - 1))) {
+      const path = trimPath(chunk);
+      if (path.length >= 5 && path.length <= 400 && LETTER.test(path)) found.add(path);
+    }
+    for (const [run] of chunk.matchAll(NAME)) {
+      const name = run.replace(/^[-0-9]+/, "").replace(/-+$/, "");
+      if (name.length >= 6 && name.length <= 200 && LETTER.test(name) && looksLikeIdentifier(name)) found.add(name);
+    }
+  });
+  numbers(word, found);
+}
+
+const looksLikeIdentifier = (name) =>
+  name.replace(/^_+|_+$/g, "").includes("_") || /[A-Za-z0-9]-[A-Za-z0-9]|[a-z0-9][A-Z]/.test(name);
+
+function numbers(word, found) {
+  NUMBER.lastIndex = 0;
+  for (let run = NUMBER.exec(word); run !== null; run = NUMBER.exec(word)) {
+    if (run.index > 0 && /[A-Za-z0-9_.]/.test(word[run.index - 1])) {
+      NUMBER.lastIndex = run.index + 1;
+      continue;
+    }
+    const number = run[0].replace(/[.,_]+$/, "");
+    const after = word[run.index + number.length];
+    if (after !== undefined && /[A-Za-z0-9_]/.test(after)) continue;
+    const digits = number.replace(/[^0-9]/g, "").length;
+    if (digits >= 4 && digits <= 40) found.add(number);
+  }
+}
+
+// ---- notes
+
+const DROPPED = /^\[output removed by compactd: [0-9]+ chars; re-run the call to see it\]$/;
+const CUT = /(?:^|\n)\[output cut by compactd: [0-9]+ of [0-9]+ chars removed; re-run the call to see it\]$/;
+const INPUT = /\[input cut by compactd: [0-9]+ chars\]$/;
+const NOTE_CHARS = 200;
+const tail = (said) => (said.length > NOTE_CHARS ? said.slice(-NOTE_CHARS) : said);
+
+const isNoted = (said) => DROPPED.test(said) || (said.endsWith("]") && cutAt(said) >= 0);
+function cutAt(said) {
+  const end = tail(said);
+  const found = CUT.exec(end);
+  // A line must start there: not only the piece that was looked at.
+  return !found || (found.index === 0 && found[0][0] !== "\n" && end.length < said.length)
+    ? -1 : said.length - end.length + found.index;
+}
+function withoutOutputNote(body) {
+  if (!body.endsWith("]")) return body;
+  if (DROPPED.test(body)) return "";
+  const at = cutAt(body);
+  return at < 0 ? body : body.slice(0, at);
+}
+const withoutInputNote = (leaf) => (leaf.endsWith("]") ? leaf.replace(INPUT, "") : leaf);
+const withoutNote = (said) => {
+  const stripped = withoutOutputNote(said);
+  return stripped.length < said.length ? stripped : withoutInputNote(said);
+};
+const droppedNote = (chars) => `[output removed by compactd: ${chars} chars; re-run the call to see it]`;
+const cutText = (said) => {
+  const total = charCount(said);
+  const removed = Math.max(0, total - RERUNNABLE_CHARS);
+  return `${head(said, RERUNNABLE_CHARS)}\n[output cut by compactd: ${removed} of ${total} chars removed; re-run the call to see it]`;
+};
+const inputNote = (leaf, keep) =>
+  `${head(leaf, keep)}[input cut by compactd: ${Math.max(0, charCount(leaf) - keep)} chars]`;
+
+// ---- lines
+
+const REMINDER = /<system-reminder>[\s\S]*?<\/system-reminder>/g;
+const NUMBERED = /^ *[0-9]{1,7}(?:\t|→|: )/;
+const LIST_MARKS = /^(?:[\s>*+`-]|[0-9]+\.(?=\s|$))*/;
+
+function readLines(body) {
+  let lines = body.replace(REMINDER, "").split("\n");
+  if (lines.every((line) => line.trim() === "" || NUMBERED.test(line))) lines = lines.map((line) => line.replace(NUMBERED, ""));
+  lines = lines.map((line) => line.trimEnd());
+  while (lines.length > 0 && lines[lines.length - 1] === "") lines.pop();
+  return lines;
+}
+
+function holdRun(lines, part) {
+  for (let at = 0; at + part.length <= lines.length; at += 1) {
+    let same = 0;
+    while (same < part.length && lines[at + same] === part[same]) same += 1;
+    if (same === part.length) return part.length > 0;
+  }
+  return false;
+}
+
+const longEnough = (line) => line.length >= 40 && charCount(line) >= 40;
+const quotableLines = (body) => body.split("\n").map((line) => line.trim()).filter(longEnough);
+const quotingLines = (said) => said.split("\n")
+  .map((line) => line.replace(LIST_MARKS, "").replace(/[\s`]+$/, "")).filter(longEnough);
+
+// ---- the ladder
+
+const STUB = /\bfile unchanged since (?:your )?last read\b/i;
+const RULE_WORD = /\b(?:must|never|always|do not|don['’]t)\b/i;
+const fileName = (path) => path.slice(Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")) + 1);
+const wrote = (action, path) => action.writes === "all"
+  || action.writes.some((name) => fileName(name) === fileName(path));
+
+function readsOf(history, actions) {
+  const reads = { superseded: new Set(), superseders: new Set(), latest: new Set(), stubs: new Set() };
+  const byPath = new Map();
+  history.results.forEach(({ result }, number) => {
+    const path = actions[number].read;
+    if (path === null || result.isError || isNoted(result.text)) return;
+    if (!byPath.has(path)) byPath.set(path, []);
+    const earlier = byPath.get(path);
+    if (charCount(result.body) <= 400 && STUB.test(result.body)) {
+      reads.stubs.add(number);
+      if (earlier.length > 0) reads.stubs.add(earlier[earlier.length - 1].number);
+      return;
+    }
+    const lines = readLines(result.body);
+    if (lines.length > 0) earlier.push({ number, lines });
+  });
+  for (const [path, same] of byPath) {
+    if (same.length > 0) reads.latest.add(same[same.length - 1].number);
+    same.forEach(({ number, lines }, place) => {
+      for (const later of same.slice(place + 1)) {
+        if (actions.slice(number + 1, later.number).some((action) => wrote(action, path))) break;
+        if (holdRun(later.lines, lines)) {
+          reads.superseded.add(number);
+          reads.superseders.add(later.number);
+          break;
+        }
+      }
+    });
+  }
+  return reads;
+}
+
+function vocabularyOf(history) {
+  return {
+    ofResult: history.results.map(({ result }) => terms(withoutOutputNote(result.body))),
+    ofCall: history.calls.map((call) => call.leaves.map((leaf) => terms(withoutInputNote(leaf)))),
+    ofText: history.texts.map((spoken) => terms(withoutNote(spoken.text))),
+    inputs: history.calls.map((call) => {
+      const bytes = call.leaves.reduce((sum, leaf) => sum + Buffer.byteLength(leaf) + 1, 0);
+      return bytes <= 4096 ? call.leaves.join("\n") : null;
+    }),
+  };
+}
+
+const own = (vocabulary, call, term) => {
+  const input = vocabulary.inputs[call];
+  return input === null ? vocabulary.ofCall[call].some((leaf) => leaf.has(term)) : input.includes(term);
+};
+
+function referencedOf(history, vocabulary) {
+  const holders = new Map();
+  for (const all of vocabulary.ofResult) for (const term of all) holders.set(term, (holders.get(term) ?? 0) + 1);
+  const uses = new Map();
+  const use = (term, at) => {
+    const known = uses.get(term);
+    if (known) known.push(at);
+    else uses.set(term, [at]);
+  };
+  history.texts.forEach((spoken, at) => {
+    for (const term of vocabulary.ofText[at]) use(term, spoken);
+  });
+  history.calls.forEach((call, at) => {
+    for (const leaf of vocabulary.ofCall[at]) for (const term of leaf) use(term, call);
+  });
+  return history.results.map((answer, number) => {
+    for (const term of vocabulary.ofResult[number]) {
+      const used = uses.get(term)?.some((at) => at.position > answer.position && at.message > answer.message);
+      if (used && holders.get(term) <= GENERIC_ABOVE && !own(vocabulary, answer.call, term)) return true;
+    }
+    return false;
+  });
+}
+
+function firstUsesOf(history, vocabulary) {
+  const events = [
+    ...history.results.map((answer, at) => [answer.position, "result", at]),
+    ...history.texts.map((spoken, at) => [spoken.position, "text", at]),
+    ...history.calls.map((call, at) => [call.position, "call", at]),
+  ].sort((a, b) => a[0] - b[0]);
+  const holders = new Map();
+  const waiting = new Map();
+  const isFirst = (term, message) => {
+    const count = holders.get(term);
+    const messages = waiting.get(term);
+    if (count === undefined || count > GENERIC_ABOVE || messages === undefined) return false;
+    const left = messages.filter((of) => of >= message);
+    if (left.length === messages.length) return false;
+    waiting.set(term, left);
+    return true;
+  };
+  const firstUses = new Map();
+  for (const [, kind, at] of events) {
+    if (kind === "result") {
+      const { call, message } = history.results[at];
+      for (const term of vocabulary.ofResult[at]) {
+        holders.set(term, (holders.get(term) ?? 0) + 1);
+        if (own(vocabulary, call, term)) continue;
+        const messages = waiting.get(term);
+        if (messages) messages.push(message);
+        else waiting.set(term, [message]);
+      }
+    } else if (kind === "text") {
+      for (const term of vocabulary.ofText[at]) isFirst(term, history.texts[at].message);
+    } else {
+      for (const leaf of vocabulary.ofCall[at]) {
+        for (const term of leaf) {
+          if (!isFirst(term, history.calls[at].message)) continue;
+          if (!firstUses.has(at)) firstUses.set(at, new Set());
+          firstUses.get(at).add(term);
+        }
+      }
+    }
+  }
+  return firstUses;
+}
+
+const LONG_LEAF = 400;
+const KEPT = 200;
+
+function shortened(input) {
+  if (typeof input === "string") return charCount(input) > LONG_LEAF ? inputNote(input, KEPT) : input;
+  if (Array.isArray(input)) return input.map(shortened);
+  if (!isObject(input)) return input;
+  return Object.fromEntries(Object.entries(input).map(([key, value]) => [key, shortened(value)]));
+}
+
+function gainOf(history, vocabulary, number, firstUses, whole) {
+  const call = history.calls[number];
+  let freed = 0;
+  const kept = new Set();
+  for (const leaf of call.leaves) {
+    const chars = charCount(leaf);
+    if (chars > LONG_LEAF) freed += chars - charCount(inputNote(leaf, KEPT));
+    const stays = chars > LONG_LEAF ? head(leaf, KEPT) : withoutInputNote(leaf);
+    for (const term of terms(stays)) kept.add(term);
+  }
+  const first = firstUses.get(number);
+  if (first) for (const term of first) if (!kept.has(term)) return null;
+  if (freed === 0) return null;
+  const after = actionOf(history.host, call.tool, shortened(call.input), call.cwd, call.commands);
+  const same = whole.read === after.read && JSON.stringify(whole.writes) === JSON.stringify(after.writes);
+  return same ? freed : null;
+}
+
+function decide(history) {
+  const vocabulary = vocabularyOf(history);
+  const whole = history.results.map(({ call: at }) => {
+    const call = history.calls[at];
+    return actionOf(history.host, call.tool, call.input, call.cwd, call.commands);
+  });
+  const actions = history.results.map(({ call, result }, at) =>
+    (result.isError && isEditTool(history.calls[call].tool) ? { ...whole[at], writes: [] } : whole[at]));
+  const reads = readsOf(history, actions);
+  const referenced = referencedOf(history, vocabulary);
+  const quotes = new Map();
+  for (const spoken of history.texts) {
+    for (const line of quotingLines(spoken.text)) {
+      quotes.set(line, Math.max(quotes.get(line) ?? 0, spoken.message));
+    }
+  }
+  const reference = options.profile === "reference";
+  const firstUses = reference ? new Map() : firstUsesOf(history, vocabulary);
+  const count = history.results.length;
+  let behind = 0;
+
+  const rule = (number, answer) => {
+    const { result, message } = answer;
+    if (isNoted(result.text)) return ["keep", "noted"];
+    if (message === 0 || message >= Math.max(0, history.messages - PIN_LAST) || result.isError
+      || reads.stubs.has(number)) return ["keep", "pinned"];
+    if (quotableLines(result.body).some((line) => (quotes.get(line) ?? -1) > message)) return ["keep", "never_drop"];
+    while (behind < history.texts.length && history.texts[behind].position < answer.position) behind += 1;
+    for (let at = behind; at < history.texts.length; at += 1) {
+      const spoken = history.texts[at];
+      if (spoken.message <= message || spoken.text.trim() === "") continue;
+      if (spoken.message - message <= 2 && RULE_WORD.test(spoken.text)) return ["keep", "never_drop"];
+      break;
+    }
+    if (reads.superseded.has(number)) return ["drop", "superseded_read"];
+    if (reads.superseders.has(number)) return ["keep", "superseder"];
+    if (reads.latest.has(number)) return ["keep", "latest_read"];
+    let name = "unreferenced";
+    if (result.text.trim() === "" || (result.opaque && vocabulary.ofResult[number].size === 0)) name = "undecided";
+    else if (count - 1 - number < RECENT_RESULTS) name = "too_recent";
+    else if (referenced[number]) name = "referenced";
+    if (name === "unreferenced") return ["drop", name];
+    const { rerunnable } = actions[number];
+    if (rerunnable && (name !== "referenced" || rerunnable.evenIfUsed)
+      && !(rerunnable.needsPass && showsFailure(withoutOutputNote(result.body)))
+      && charCount(cutText(result.text)) < charCount(result.text)) return ["truncate", "rerunnable"];
+    return ["keep", name];
+  };
+
+  return history.results.map((answer, number) => {
+    let [decision, name] = rule(number, answer);
+    const call = history.calls[answer.call];
+    const chars = charCount(answer.result.text);
+    let fate = "kept";
+    if (decision === "drop" && reference) {
+      if (actions[number].read === null) fate = "removed";
+    } else if (decision === "drop") {
+      const gain = gainOf(history, vocabulary, answer.call, firstUses, whole[number]);
+      if (droppedNote(chars).length >= chars + (gain ?? 0)) [decision, name] = ["keep", "no_gain"];
+      else if (gain !== null) fate = "shortened";
+    }
+    let left = null;
+    if (decision === "drop" && fate !== "removed") left = droppedNote(chars);
+    else if (decision === "truncate") left = cutText(answer.result.text);
+    return [call.id, call.tool, chars, decision, fate, name, left];
+  });
+}
+
+function rescan(file) {
+  const values = [];
+  for (const line of readFileSync(file, "utf8").split("\n")) {
+    const value = parseLine(line);
+    if (value !== null) values.push(value);
+  }
+  let host = null;
+  for (let at = 0; at < values.length && host === null; at += 1) host = sniff(values[at]);
+  let rows = [];
+  if (host === "claude") {
+    const records = values.map(claudeRecord).filter((record) => record !== null);
+    rows = options.history === "whole" ? claudeWhole(records) : claudeContext(records);
+  } else if (host === "codex") {
+    const records = codexRecords(values);
+    rows = options.history === "whole" ? records.filter((record) => record.kind === "row") : codexContext(records);
+  }
+  const results = decide(historyOf(host, rows));
+  if (options.dump) process.stdout.write(results.map((one) => `${JSON.stringify(one)}\n`).join(""));
+  return results.length;
+}
+
+let count = 0;
+for (const file of files) count += rescan(file);
+if (!options.dump) process.stdout.write(`${count}\n`);

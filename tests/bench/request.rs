@@ -1,0 +1,96 @@
+//! A compaction request over the socket, against an endpoint of the same server that only reads and
+//! writes as many bytes.
+
+use serde_json::{Value, json};
+
+use crate::http::{Client, request};
+use crate::scratch::Scratch;
+use crate::servers::{Server, transcript};
+use crate::synthetic::{self, Session};
+use crate::table::{Table, in_turn};
+
+const AIM: &str = "≤ 1.3";
+
+pub(crate) fn bench(table: &mut Table) {
+    let scratch = Scratch::new();
+    let sessions: Vec<Session> =
+        [100, 1_000, 10_000, 20_000].into_iter().map(synthetic::results).collect();
+    for session in &sessions {
+        let file = transcript(scratch.path(), &session.id);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, session.bytes()).unwrap();
+    }
+    let daemon = Server::start("daemon", scratch.path());
+    let equal = Server::start("equal", scratch.path());
+    daemon.wait_indexed(sessions.len() as u64);
+    for session in &sessions {
+        // The daemon takes 20,000 ids: of the largest session those of the results alone.
+        let with_calls = session.results <= 10_000;
+        let body = body(scratch.path(), session, with_calls);
+        let ask = request("POST", "/v1/compact", &body);
+        let answer = Client::new(&daemon.socket).json(&ask);
+        let counters = &answer["counters"];
+        assert_eq!(counters["results"], session.results);
+        let size = answer.to_string().len();
+        let plain = request("POST", &format!("/equal/{size}"), &body);
+        let about = format!(
+            "{} results ({} KB in, {} KB out, {} decisions)",
+            session.results,
+            body.len() / 1000,
+            size / 1000,
+            answer["decisions"].as_array().map_or(0, Vec::len)
+        );
+
+        let rounds = if session.results > 1000 { 60 } else { 400 };
+        let (mut a, mut b) = (Client::new(&daemon.socket), Client::new(&equal.socket));
+        let (mut c, mut d) = (Client::new(&daemon.socket), Client::new(&equal.socket));
+        let mut kept = || check(a.ask(&ask));
+        let mut kept_equal = || check(b.ask(&plain));
+        let mut fresh = || {
+            c.again(&daemon.socket);
+            check(c.ask(&ask));
+        };
+        let mut fresh_equal = || {
+            d.again(&equal.socket);
+            check(d.ask(&plain));
+        };
+        let times =
+            in_turn(rounds, &mut [&mut kept, &mut kept_equal, &mut fresh, &mut fresh_equal]);
+        table.cost(&format!("request, kept connection, {about}"), &times[0], &times[1], AIM);
+        table.cost(&format!("request, fresh connection, {about}"), &times[2], &times[3], AIM);
+    }
+    equal.stop();
+    daemon.stop();
+}
+
+fn check((status, body): (u16, &[u8])) {
+    assert_eq!(status, 200);
+    std::hint::black_box(body);
+}
+
+/// The request in the order of fields that a caller writes.
+fn body(home: &std::path::Path, session: &Session, with_calls: bool) -> Vec<u8> {
+    let rows: Vec<String> = session
+        .rows
+        .iter()
+        .map(|row| {
+            let role = if row.assistant { "assistant" } else { "user" };
+            let mut text = format!(r#"{{"row":"{}","role":"{role}""#, row.uuid);
+            if !row.ids.is_empty() && (with_calls || !row.assistant) {
+                text += &format!(r#","ids":{}"#, json!(row.ids));
+            }
+            text += &format!(r#","chars":{}"#, row.chars);
+            if row.is_error {
+                text += r#","is_error":true"#;
+            }
+            text + "}"
+        })
+        .collect();
+    let transcript = transcript(home, &session.id);
+    let head: Value = json!({"host": "claude", "session": session.id,
+        "transcript": transcript, "trigger": "auto",
+        "usage": {"tokens": 150_000, "window": 200_000}});
+    let head = head.to_string();
+    let head = head.strip_suffix('}').unwrap();
+    format!("{head},\"rows\":[{}]}}", rows.join(",")).into_bytes()
+}
