@@ -1,19 +1,20 @@
 //! Decides a session in this process, with the daemon's core.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
 use compactd_api::convert;
 use compactd_api::dirs::Env;
+use compactd_api::pins;
 use compactd_api::sessions::Explain;
 use compactd_core::index::{History, Index};
-use compactd_core::record::{Host, Item, Record, Row, Skip, read_line};
+use compactd_core::record::{Host, Skip};
 use compactd_core::rules::{Pins, Profile};
 use compactd_core::settings::Settings;
 use compactd_transcript::lineage::Gap;
 use compactd_transcript::load::for_each_line;
-use serde::Deserialize;
+use compactd_transcript::texts::Texts;
 
 use crate::error::Error;
 
@@ -74,12 +75,10 @@ impl Read {
             index.skip(Skip::TooLong);
         }
         index.settle();
-        let mut texts = Texts::wanted(&index, &options);
-        if !texts.wanted.is_empty() {
-            for_each_line(path, limit, |host, _, line| texts.take(host, line))?;
-        }
+        let mut texts = cut_texts(&index, &options);
+        texts.read(path, limit)?;
         let session = loaded.place.agent.unwrap_or(loaded.place.key);
-        Ok(Self { session, gap: loaded.gap, index, texts: texts.found, options })
+        Ok(Self { session, gap: loaded.gap, index, texts: texts.found(), options })
     }
 
     /// Reads a transcript that is already in memory.
@@ -92,11 +91,11 @@ impl Read {
             offset += line.len() as u64;
         }
         index.settle();
-        let mut texts = Texts::wanted(&index, &options);
+        let mut texts = cut_texts(&index, &options);
         for line in bytes.split(|byte| *byte == b'\n') {
             texts.take(host, line);
         }
-        Self { session: session.to_owned(), gap: None, index, texts: texts.found, options }
+        Self { session: session.to_owned(), gap: None, index, texts: texts.found(), options }
     }
 
     /// What a compaction would do.
@@ -113,41 +112,10 @@ impl Read {
     }
 }
 
-/// The texts of the results that are cut: the index holds none.
-struct Texts {
-    wanted: BTreeSet<String>,
-    found: BTreeMap<String, String>,
-}
-
-impl Texts {
-    fn wanted(index: &Index, options: &Options) -> Self {
-        let Options { history, profile, pins, .. } = options;
-        let wanted = convert::cut_ids(index, *history, *profile, pins).into_iter().collect();
-        Self { wanted, found: BTreeMap::new() }
-    }
-
-    fn take(&mut self, host: Host, line: &[u8]) {
-        match read_line(host, line) {
-            Ok(Record::Row(row)) => self.take_row(row),
-            Ok(Record::Compacted(compacted)) => {
-                for row in compacted.rows {
-                    self.take_row(row);
-                }
-            }
-            Ok(_) | Err(_) => {}
-        }
-    }
-
-    fn take_row(&mut self, row: Row<'_>) {
-        for item in row.items {
-            if let Item::Result(result) = item
-                && self.wanted.contains(&*result.id)
-            {
-                let text = || result.text.into_owned();
-                self.found.entry(result.id.into_owned()).or_insert_with(text);
-            }
-        }
-    }
+/// Collects the texts of the results that are cut.
+fn cut_texts(index: &Index, options: &Options) -> Texts {
+    let Options { history, profile, pins, .. } = options;
+    Texts::wanted(convert::cut_ids(index, *history, *profile, pins))
 }
 
 /// Lines of the longest beginning that holds no more than `percent` of the messages.
@@ -204,26 +172,12 @@ fn cut(path: &Path, percent: u8, options: &Options) -> Result<usize, Error> {
 /// The file is there and cannot be read or understood: deciding without it could show a pinned
 /// result as one that goes.
 pub fn pins(env: &Env, host: Host, id: &str) -> Result<Pins, Error> {
-    #[derive(Deserialize)]
-    struct Kept {
-        format: u32,
-        ids: BTreeSet<String>,
-        files: BTreeSet<String>,
-    }
-    const FORMAT: u32 = 1;
     let Some(state) = env.state_dir() else { return Ok(Pins::default()) };
-    let path = state.join("pins").join(format!("{}-{id}.json", host.name()));
+    let path = pins::path(&state, host, id);
     let kept = match std::fs::read(&path) {
-        Ok(bytes) => serde_json::from_slice::<Kept>(&bytes).map_err(io::Error::other),
+        Ok(bytes) => pins::parse(&bytes).map_err(io::Error::other),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Pins::default()),
         Err(error) => Err(error),
     };
-    match kept {
-        Ok(kept) if kept.format == FORMAT => Ok(Pins { ids: kept.ids, files: kept.files }),
-        Ok(kept) => {
-            let format = format!("format {}, this version knows {FORMAT}", kept.format);
-            Err(Error::Pins { path, source: io::Error::other(format) })
-        }
-        Err(source) => Err(Error::Pins { path, source }),
-    }
+    kept.map_err(|source| Error::Pins { path, source })
 }

@@ -5,11 +5,12 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
-use compactd::config::Config;
+use compactd::config;
 use compactd::run::{Setup, run};
 use compactd::serve;
 use compactd::store::Store;
 use compactd::telemetry;
+use compactd_api::config::Config;
 
 /// Follows the sessions of coding agents and answers over a Unix socket.
 ///
@@ -39,10 +40,11 @@ fn main() -> ExitCode {
     let mut settings = arguments.settings;
     settings.extend(arguments.log.map(|level| ("log.level".to_owned(), level)));
     settings.extend(arguments.log_format.map(|format| ("log.format".to_owned(), format)));
-    let config = match Config::read(arguments.config.as_deref(), &settings) {
+    let config = match config::read(arguments.config.as_deref(), &settings) {
         Ok(config) => config,
         Err(error) => {
-            complain(&anyhow::Error::new(error));
+            let hint = Hint(error.hint().to_owned());
+            complain(&anyhow::Error::new(error).context(hint));
             return ExitCode::from(BAD_CONFIGURATION);
         }
     };
@@ -72,7 +74,7 @@ fn start(config: &Config) -> anyhow::Result<()> {
     let snapshots = config.settings().index.snapshot.then(|| config.env.cache_dir()).flatten();
     let setup = Setup {
         settings: config.settings().clone(),
-        roots: config.roots(),
+        roots: config::roots(config),
         store: Store::new(snapshots, config.env.state_dir()),
         socket: bound.guard.path().unwrap_or(Path::new("")).to_path_buf(),
     };

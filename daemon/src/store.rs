@@ -9,6 +9,7 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use compactd_api::pins;
 use compactd_core::hash::hash;
 use compactd_core::index::Index;
 use compactd_core::rules::Pins;
@@ -35,7 +36,7 @@ const WRITE_LASTS: Duration = Duration::from_secs(600);
 #[derive(Debug, Clone, Default)]
 pub struct Store {
     snapshots: Option<PathBuf>,
-    pins: Option<PathBuf>,
+    state: Option<PathBuf>,
 }
 
 /// An operation on a file that failed.
@@ -78,21 +79,13 @@ struct SegmentRecord {
     end_offset: Option<u64>,
 }
 
-/// The pins of a session as kept on disk.
-#[derive(Debug, Default, Serialize, Deserialize)]
-struct PinsRecord {
-    format: u32,
-    ids: std::collections::BTreeSet<String>,
-    files: std::collections::BTreeSet<String>,
-}
-
 impl Store {
     /// Keeps snapshots below `cache` and pins below `state`.
     #[must_use]
     pub fn new(cache: Option<PathBuf>, state: Option<PathBuf>) -> Self {
         Self {
             snapshots: cache.map(|cache| cache.join("index")),
-            pins: state.map(|state| state.join("pins")),
+            state,
         }
     }
 
@@ -194,11 +187,7 @@ impl Store {
     pub fn pins(&self, key: &SessionKey) -> Result<Pins, StoreError> {
         let Some(path) = self.pins_path(key) else { return Ok(Pins::default()) };
         let Some(bytes) = read(&path)? else { return Ok(Pins::default()) };
-        let record: PinsRecord =
-            serde_json::from_slice(&bytes).map_err(io::Error::other).and_then(known_format).map_err(
-                StoreError::of("read pins from", &path),
-            )?;
-        Ok(Pins { ids: record.ids, files: record.files })
+        pins::parse(&bytes).map_err(io::Error::other).map_err(StoreError::of("read pins from", &path))
     }
 
     /// Writes what the person pinned.
@@ -211,24 +200,12 @@ impl Store {
                 io::Error::from(io::ErrorKind::NotFound),
             ));
         };
-        let record =
-            PinsRecord { format: FORMAT, ids: pins.ids.clone(), files: pins.files.clone() };
-        let bytes = serde_json::to_vec_pretty(&record)
-            .map_err(io::Error::other)
-            .map_err(StoreError::of("write", &path))?;
-        write(&path, &bytes)
+        write(&path, &pins::print(pins))
     }
 
     fn pins_path(&self, key: &SessionKey) -> Option<PathBuf> {
-        Some(self.pins.as_ref()?.join(format!("{}.json", Self::name(key))))
+        Some(pins::path(self.state.as_ref()?, key.host, &key.id))
     }
-}
-
-fn known_format(record: PinsRecord) -> io::Result<PinsRecord> {
-    if record.format == FORMAT {
-        return Ok(record);
-    }
-    Err(io::Error::other(format!("format {}, this version knows {FORMAT}", record.format)))
 }
 
 fn decode(bytes: &[u8], file: &Path, settings: &Settings) -> Result<Option<Tail>, String> {

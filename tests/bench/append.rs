@@ -41,7 +41,7 @@ pub(crate) fn bench(table: &mut Table) {
         let (sessions, bulk) = (Arc::clone(&sessions), Arc::clone(&bulk));
         move || follow_changes(&changes, &sessions, &bulk, Duration::from_secs(86_400))
     });
-    let (tell_ready, ready) = mpsc::channel();
+    let (tell_ready, ready) = mpsc::channel::<()>();
     let found = Mutex::new(Some(tell_ready));
     let follower = Follower::start(Config { roots, poll_ms: 1000, sweep_s: 30 }, {
         let sessions = Arc::clone(&sessions);

@@ -25,7 +25,7 @@ pub(crate) fn bench(table: &mut Table) {
     daemon.stop();
 }
 
-fn process(program: &Path, socket: &Path) -> impl FnMut() {
+fn process(program: &Path, socket: &Path) -> impl FnMut() + use<> {
     let mut command = Command::new(program);
     command
         .args(["claude", "UserPromptSubmit"])

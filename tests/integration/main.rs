@@ -14,3 +14,4 @@ mod fixtures;
 mod kit;
 mod passes;
 mod prefixes;
+mod tidy;

@@ -89,7 +89,10 @@ fn only_what_it_says(case: &Case, before: &[Vec<u8>], after: &[Vec<u8>], index: 
         let has_call = items(host, old).iter().any(|item| {
             matches!(item, compactd_core::record::Item::Call(call) if shortened.contains(&*call.id))
         });
-        ensure(edited.contains(&number) || has_call, || format!("line {number} changed"))?;
+        ensure(edited.contains(&number) || has_call, || {
+            let text = |line: &Vec<u8>| String::from_utf8_lossy(line).into_owned();
+            format!("line {number} changed:\n{}\n{}", text(old), text(new))
+        })?;
         let kept_texts = items(host, old).into_iter().zip(items(host, new)).all(|(old, new)| {
             use compactd_core::record::Item::{Call, Opaque, Result, Text};
             match (&old, &new) {

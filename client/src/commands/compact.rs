@@ -25,7 +25,7 @@ pub(super) fn run(args: &CompactArgs, ui: &Ui) -> Result<(), Error> {
         (None, Some(percent)) => Extent::Percent(percent),
         (None, None) => Extent::Whole,
     };
-    let roots = config.roots();
+    let roots = crate::config::roots(&config);
     let read = if is_file(&args.target) {
         let pins = pins_of(&config, &roots, &args.target)?;
         Read::file(&args.target, extent, options(&config, &args.decide, pins))?
@@ -81,8 +81,8 @@ fn options(config: &Config, decide: &DecideArgs, pins: Pins) -> Options {
             words::History::Whole => History::Whole,
             words::History::Context | words::History::Other => History::Context,
         },
-        profile: profile.unwrap_or_else(|| config.profile()),
-        settings: config.rules(),
+        profile: profile.unwrap_or_else(|| crate::config::profile(config)),
+        settings: crate::config::rules(config),
         pins,
     }
 }

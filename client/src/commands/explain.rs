@@ -14,7 +14,7 @@ pub(super) fn run(args: &ExplainArgs, ui: &Ui) -> Result<(), Error> {
     let daemon = match Daemon::find(&config.env) {
         Ok(daemon) => daemon,
         Err(error) if error.is_not_running() => {
-            let roots = config.roots();
+            let roots = crate::config::roots(&config);
             let read =
                 compact::session(&config, &roots, &args.session, Extent::Whole, &args.decide)?;
             ui.note("no daemon is running: decided in this process");

@@ -69,7 +69,7 @@ pub fn run(arguments: &Arguments, ui: &Ui) -> Result<Done, Error> {
 
 /// The configuration, with its warnings said.
 fn configuration(ui: &Ui) -> Result<Config, Error> {
-    let config = Config::read()?;
+    let config = crate::config::read()?;
     for warning in &config.resolved.warnings {
         ui.warn(&warning.to_string());
     }

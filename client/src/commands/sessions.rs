@@ -47,7 +47,7 @@ pub(super) fn run(args: &SessionsArgs, ui: &Ui) -> Result<(), Error> {
 
 fn from_disk(config: &Config, host: Option<Host>, limit: u64) -> Vec<SessionItem> {
     let limit = usize::try_from(limit).ok().filter(|limit| *limit > 0).unwrap_or(usize::MAX);
-    let items = on_disk(&config.roots()).into_iter().map(item);
+    let items = on_disk(&crate::config::roots(config)).into_iter().map(item);
     items.filter(|item| host.is_none_or(|host| item.host == host)).take(limit).collect()
 }
 

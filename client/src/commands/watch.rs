@@ -33,7 +33,7 @@ const SHOWN: usize = 15;
 pub(super) fn run(args: &WatchArgs, ui: &Ui) -> Result<Done, Error> {
     let config = configuration(ui)?;
     let is_live = ui.is_live && !args.once;
-    let known = find::on_disk(&config.roots()).len();
+    let known = find::on_disk(&crate::config::roots(&config)).len();
     let stop = signals()?;
     let (own, daemon) = match Daemon::find(&config.env) {
         Ok(daemon) => (None, daemon),
@@ -113,7 +113,7 @@ fn wait_until_read(
 }
 
 fn sample_view(config: &Config, ui: &Ui) -> String {
-    let read = sample::read(config.rules(), config.profile());
+    let read = sample::read(crate::config::rules(config), crate::config::profile(config));
     let head = "no session of Claude Code or Codex on this machine yet: this is a sample";
     let head = ui.paint(Paint::Yellow, head);
     format!("{head}\n\n{}", view(&read.explain(), Detail::Largest(SHOWN), ui))

@@ -7,12 +7,14 @@
 #![warn(missing_docs)]
 
 pub mod compact;
+pub mod config;
 pub mod convert;
 pub mod dirs;
 pub mod error;
 pub mod hooks;
 pub mod ids;
 pub mod openapi;
+pub mod pins;
 pub mod routes;
 pub mod sessions;
 pub mod settings;

@@ -1,6 +1,5 @@
 //! `GET /v1/sessions…`: the list, the details, what a compaction would do, and the pins.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::extract::{Path, Query, State};
@@ -12,10 +11,9 @@ use compactd_api::sessions::{
 };
 use compactd_api::{ErrorCode, convert, ids};
 use compactd_core::index::History;
-use compactd_core::record::{Item, Record, read_line};
 use compactd_core::rules::Pins;
 use compactd_transcript::LineReader;
-use compactd_transcript::load::for_each_line;
+use compactd_transcript::texts::Texts;
 use serde::Serialize;
 
 use super::App;
@@ -208,7 +206,10 @@ pub(super) async fn explain(
             let Known::Ready(tail) = &*state else { return Err(not_ready(&state)) };
             convert::cut_ids(tail.index(), history, profile, &pins)
         };
-        let texts = texts(&session.file().path, &cut);
+        let mut texts = Texts::wanted(cut);
+        // A file that is gone by now leaves what is cut without its text.
+        let _incomplete = texts.read(&session.file().path, None);
+        let texts = texts.found();
         let state = session.lock();
         let Known::Ready(tail) = &*state else { return Err(not_ready(&state)) };
         let id = &session.key.id;
@@ -225,30 +226,6 @@ fn not_ready(state: &Known) -> ApiError {
             ApiError::new(ErrorCode::Busy, "the session was put back to disk, ask again")
         }
     }
-}
-
-/// The texts of some results, read from the transcript.
-fn texts(path: &std::path::Path, ids: &[String]) -> BTreeMap<String, String> {
-    let mut texts = BTreeMap::new();
-    if ids.is_empty() {
-        return texts;
-    }
-    let wanted: std::collections::BTreeSet<&str> = ids.iter().map(String::as_str).collect();
-    let _incomplete = for_each_line(path, None, |host, _, line| {
-        let rows = match read_line(host, line) {
-            Ok(Record::Row(row)) => vec![row],
-            Ok(Record::Compacted(compacted)) => compacted.rows,
-            Ok(_) | Err(_) => return,
-        };
-        for item in rows.into_iter().flat_map(|row| row.items) {
-            if let Item::Result(result) = item
-                && wanted.contains(&*result.id)
-            {
-                texts.entry(result.id.into_owned()).or_insert_with(|| result.text.into_owned());
-            }
-        }
-    });
-    texts
 }
 
 pub(super) async fn pins(

@@ -11,6 +11,7 @@ pub mod lineage;
 pub mod lines;
 pub mod load;
 pub mod source;
+pub mod texts;
 pub mod walk;
 
 pub use error::Error;

@@ -256,7 +256,7 @@ impl Extractor {
         entry.known = push_new(log, &self.more, &mut self.numbers);
 
         self.hashes.clear();
-        lines::quotable_lines(body, &mut self.hashes);
+        lines::quotable_lines(result.body(), &mut self.hashes);
         sort(&mut self.hashes);
         let own = narrow(log.results.len());
         self.hashes.iter().for_each(|&line| log.quotable.add(line, own));
@@ -270,7 +270,7 @@ impl Extractor {
             entry.read_name = log.names.intern(path.rsplit('/').next().unwrap_or(path));
             if entry.flags & result_flag::STUB == 0 {
                 self.hashes.clear();
-                lines::read_lines(body, &mut self.hashes);
+                lines::read_lines(result.body(), &mut self.hashes);
                 self.numbers.clear();
                 self.numbers.extend(self.hashes.iter().map(|&line| (line >> 32) as u32));
                 entry.read_lines = push_all(&mut log.read_lines, &self.numbers);

@@ -1,0 +1,119 @@
+//! What environment, configuration file and command line tell a program of ours, put together the
+//! same way for daemon and client. Reading the file is the caller's part: it is passed in.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::dirs::{Env, Os};
+use crate::settings::{Resolved, Settings, SettingsError, Sources, resolve};
+
+/// Everything that a program is told before it starts.
+#[derive(Debug)]
+pub struct Config {
+    /// Folders and the socket's place.
+    pub env: Env,
+    /// The settings and where each came from.
+    pub resolved: Resolved,
+    claude_config_dir: Option<PathBuf>,
+    codex_home: Option<PathBuf>,
+}
+
+/// A configuration that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file is there and cannot be read, or was named and is not there.
+    #[error("cannot read {}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// What it says makes no sense.
+    #[error(transparent)]
+    Wrong(#[from] SettingsError),
+}
+
+impl ConfigError {
+    /// A next step.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Unreadable { .. } => {
+                "make the file readable, or move it away to use the defaults"
+            }
+            Self::Wrong(SettingsError::UnknownKeys { .. }) => {
+                "correct the file; without it `compactctl config show` lists all settings"
+            }
+            Self::Wrong(_) => "correct the file, or move it away to use the defaults",
+        }
+    }
+}
+
+/// Where the parts of a configuration come from.
+pub struct Lookups<'a> {
+    /// Gives an environment variable.
+    pub variable: &'a dyn Fn(&str) -> Option<OsString>,
+    /// Reads a file.
+    pub file: &'a dyn Fn(&Path) -> io::Result<String>,
+}
+
+impl Config {
+    /// Puts everything together. `named` replaces the usual file and must exist; `cli` holds
+    /// settings by name.
+    ///
+    /// # Errors
+    /// The file cannot be read, is no TOML, or has keys that no setting has.
+    pub fn read(
+        lookups: &Lookups<'_>,
+        named: Option<&Path>,
+        cli: &[(String, String)],
+    ) -> Result<Self, ConfigError> {
+        let env = Env::from_lookup(Os::current(), lookups.variable);
+        let path = named.map(Path::to_path_buf).or_else(|| env.config_file());
+        let text = match path.as_deref().map(lookups.file) {
+            None => None,
+            Some(Ok(text)) => Some(text),
+            Some(Err(error)) if error.kind() == io::ErrorKind::NotFound && named.is_none() => None,
+            Some(Err(source)) => {
+                return Err(ConfigError::Unreadable { path: path.unwrap_or_default(), source });
+            }
+        };
+        let file = path.as_deref().zip(text.as_deref());
+        let resolved = resolve(Sources { cli, env: lookups.variable, file })?;
+        let folder = |name| {
+            (lookups.variable)(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+        };
+        Ok(Self {
+            env,
+            resolved,
+            claude_config_dir: folder("CLAUDE_CONFIG_DIR"),
+            codex_home: folder("CODEX_HOME"),
+        })
+    }
+
+    /// The settings.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.resolved.settings
+    }
+
+    /// Claude Code's configuration folders: its own, `CLAUDE_CONFIG_DIR`, the configured ones.
+    #[must_use]
+    pub fn claude_folders(&self) -> Vec<PathBuf> {
+        self.folders(".claude", self.claude_config_dir.as_ref(), &self.settings().roots.claude)
+    }
+
+    /// Codex homes: its own, `CODEX_HOME`, the configured ones.
+    #[must_use]
+    pub fn codex_folders(&self) -> Vec<PathBuf> {
+        self.folders(".codex", self.codex_home.as_ref(), &self.settings().roots.codex)
+    }
+
+    fn folders(&self, name: &str, own: Option<&PathBuf>, more: &[String]) -> Vec<PathBuf> {
+        let usual = self.env.home.as_ref().map(|home| home.join(name));
+        let more = more.iter().filter_map(|folder| self.env.expand(folder));
+        usual.into_iter().chain(own.cloned()).chain(more).collect()
+    }
+}
