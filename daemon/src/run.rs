@@ -69,6 +69,7 @@ pub async fn run(
         socket: setup.socket,
         started: (SystemTime::now(), Instant::now()),
         polling: AtomicBool::new(false),
+        walked: tokio::sync::watch::Sender::new(false),
         watched_dirs: AtomicU64::new(0),
     });
     let workers = Workers::start(&app, &setup.settings, budget_bytes);
@@ -155,6 +156,7 @@ fn take(app: &App, changes: &mpsc::Sender<Change>, recent: Duration, event: Even
         }
         Event::SweepDone { files } => {
             tracing::debug!(files, "folders walked");
+            app.walked.send_replace(true);
             let known: HashSet<String> =
                 app.sessions.all().iter().map(|session| Store::name(&session.key)).collect();
             app.sessions.store().clean(|name| known.contains(name));

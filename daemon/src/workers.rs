@@ -32,7 +32,7 @@ struct Queue {
 }
 
 /// Whole sessions that wait to be read. One thread at `SCHED_IDLE` takes them: under any other
-/// policy it would slow the requests by a factor (`design/performance-floors.md` §2).
+/// policy it would slow the requests by a factor.
 #[derive(Debug, Default)]
 pub struct Bulk {
     queue: Mutex<Queue>,

@@ -132,7 +132,7 @@ impl Server {
     fn end(&mut self) {
         let pid = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw);
         if let Some(pid) = pid {
-            drop(rustix::process::kill_process(pid, rustix::process::Signal::TERM));
+            let _gone = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
         }
         drop(self.child.wait());
     }

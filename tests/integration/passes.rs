@@ -140,6 +140,10 @@ fn twice_is_once(case: &Case, lines: &[Vec<u8>]) -> Checked<()> {
     let first = index.pass(History::Context, Profile::Standard, &case.pins);
     let second = second.pass(History::Context, Profile::Standard, &case.pins);
     for (before, after) in first.iter().zip(second.iter()) {
+        if after.ruling.decision != Decision::Keep && std::env::var_os("CLASSES").is_some() {
+            println!("CLASS {:?} {:?} {:?} -> {:?} {:?} {:?}", before.ruling.rule, before.ruling.decision, before.call, after.ruling.rule, after.ruling.decision, after.call);
+            continue;
+        }
         ensure(after.ruling.decision == Decision::Keep, || {
             format!(
                 "{}: first {} {:?} {:?}, then {} {:?} {:?}",
@@ -155,6 +159,7 @@ fn twice_is_once(case: &Case, lines: &[Vec<u8>]) -> Checked<()> {
         let removed = before.ruling.decision != Decision::Keep;
         ensure(!removed || after.ruling.rule == Rule::Noted, || format!("{}: note not known", after.id))?;
     }
+    if std::env::var_os("CLASSES").is_some() { return Ok(()); }
     ensure(once == twice, || "the second pass changed something".to_owned())?;
     Ok(())
 }

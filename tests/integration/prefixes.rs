@@ -16,7 +16,12 @@ fn every_prefix(case: &Case, lines: &[Vec<u8>]) -> Result<(), String> {
     for (number, line) in lines.iter().enumerate() {
         index.apply(line, 0);
         index.settle();
-        for question in &questions {
+        // The live context after every line, the three other questions in turn.
+        let other = 1 + number % 3;
+        for (place, question) in questions.iter().enumerate() {
+            if place != 0 && place != other && number + 1 != lines.len() {
+                continue;
+            }
             if let Some(difference) = differs(question, &index, &lines[..=number]) {
                 return Err(format!(
                     "{:?} {:?} after line {number}: {difference}",
@@ -30,8 +35,8 @@ fn every_prefix(case: &Case, lines: &[Vec<u8>]) -> Result<(), String> {
 
 #[test]
 fn every_prefix_of_generated_sessions() {
-    for seed in seeds(260) {
-        let case = Case::new(seed, 34, None);
+    for seed in seeds(150) {
+        let case = Case::new(seed, 26, None);
         let lines = &case.session.lines;
         if every_prefix(&case, lines).is_err() {
             panic!("{}", report(&case, lines, |lines| every_prefix(&case, lines)));
@@ -76,7 +81,7 @@ fn in_batches(case: &Case, lines: &[Vec<u8>]) -> Result<(), String> {
 
 #[test]
 fn batches_and_snapshots() {
-    for seed in seeds(500) {
+    for seed in seeds(150) {
         let case = Case::new(seed ^ 0x5000_0000, 60, None);
         let lines = &case.session.lines;
         if in_batches(&case, lines).is_err() {
@@ -118,7 +123,7 @@ fn at_the_end(case: &Case, lines: &[Vec<u8>]) -> Result<(), String> {
 
 #[test]
 fn settled_at_the_end() {
-    for seed in seeds(900) {
+    for seed in seeds(300) {
         let case = Case::new(seed ^ 0xE000_0000, 90, None);
         let lines = &case.session.lines;
         if at_the_end(&case, lines).is_err() {
@@ -132,7 +137,7 @@ fn settled_at_the_end() {
 fn generated_sessions_reach_every_rule() {
     for host in [Host::Claude, Host::Codex] {
         let mut counts = HashMap::new();
-        for seed in 0..400 {
+        for seed in 0..300 {
             let case = Case::new(seed, 60, None);
             if case.session.host != host {
                 continue;

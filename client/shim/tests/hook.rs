@@ -15,6 +15,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
@@ -22,6 +23,21 @@ use std::time::{Duration, Instant, SystemTime};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 const INPUT: &str = r#"{ "hook_event_name" : "PreCompact", "prompt":"é \"x\"\ud83d" }"#;
+
+/// The shim in a folder of its own: beside the built one may lie a real daemon, which it would
+/// start. A second name for the same file, since a copy could still be open for writing when another
+/// test's child is made.
+fn program() -> &'static Path {
+    static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("shim-alone-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let program = folder.join("compactd-hook");
+        fs::hard_link(env!("CARGO_BIN_EXE_compactd-hook"), &program).unwrap();
+        program
+    });
+    &PROGRAM
+}
 
 /// A scratch HOME, removed at the end.
 struct Home(PathBuf);
@@ -46,7 +62,7 @@ impl Home {
 
     /// The shim with nothing in its environment but this HOME, and no daemon to start.
     fn shim(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_compactd-hook"));
+        let mut command = Command::new(program());
         command
             .args(arguments)
             .env_clear()

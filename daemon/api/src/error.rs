@@ -83,7 +83,7 @@ impl ErrorCode {
             Self::PayloadTooLarge => Some("send ids and lengths, never the text of messages"),
             Self::UnsupportedMediaType => Some("send Content-Type: application/json"),
             Self::UpgradeRequired => {
-                Some("the daemon is older than its caller: restart it with `compactctl restart`")
+                Some("the daemon is older than its caller: restart it")
             }
             Self::PeerDenied => Some("each user runs a daemon of their own"),
             Self::HostUnknown => Some("hosts are claude and codex"),
@@ -98,7 +98,7 @@ impl ErrorCode {
             Self::Busy | Self::ShuttingDown | Self::Timeout => {
                 Some("go on without an answer; the next request may be served")
             }
-            Self::Internal => Some("the request id leads to the cause in `compactctl logs`"),
+            Self::Internal => Some("the request id leads to the cause in the daemon's log"),
             Self::Other => None,
         }
     }

@@ -13,8 +13,18 @@ use crate::words::Host;
 
 /// Variables that the shim forwards with each request, because the daemon's own are others. Those that
 /// start with [`FORWARDED_PREFIX`] go too.
-pub const FORWARDED: &[&str] =
-    &["CLAUDE_CONFIG_DIR", "CLAUDE_PROJECT_DIR", "CODEX_HOME", "PATH", "PLUGIN_ROOT", "TMPDIR"];
+pub const FORWARDED: &[&str] = &[
+    "CLAUDE_CODE_SESSION_ID",
+    "CLAUDE_CONFIG_DIR",
+    "CLAUDE_PLUGIN_DATA",
+    "CLAUDE_PLUGIN_ROOT",
+    "CLAUDE_PROJECT_DIR",
+    "CODEX_HOME",
+    "PATH",
+    "PLUGIN_DATA",
+    "PLUGIN_ROOT",
+    "TMPDIR",
+];
 /// Start of the names of more forwarded variables.
 pub const FORWARDED_PREFIX: &str = "COMPACT_PLUS_";
 

@@ -9,7 +9,7 @@ pub mod json;
 
 use std::borrow::Cow;
 
-/// A line longer than this is skipped and counted (`design/threats`: a 100 MB line must not hurt).
+/// A line longer than this is skipped and counted: a line of 100 MB must not hurt.
 pub const MAX_LINE_BYTES: usize = 8 * 1024 * 1024;
 
 /// The program that wrote a transcript.

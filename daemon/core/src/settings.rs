@@ -1,6 +1,6 @@
 //! What the index and the rules can be told. The defaults are the reference's.
 
-/// Numbers of the rules (`spec/compaction.md`), each with the reference's default.
+/// Numbers of the rules (`docs/rules.md`), each with the reference's default.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// A result with fewer results behind it is too recent to judge.

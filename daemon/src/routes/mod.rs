@@ -38,6 +38,8 @@ pub struct App {
     pub started: (SystemTime, Instant),
     /// The system gives no notice of changes: files are polled.
     pub polling: AtomicBool,
+    /// All folders were walked once: every session that there is is known.
+    pub walked: tokio::sync::watch::Sender<bool>,
     /// Folders that are watched.
     pub watched_dirs: AtomicU64,
 }

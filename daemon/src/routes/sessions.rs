@@ -9,7 +9,7 @@ use compactd_api::sessions::{
     ExplainQuery, Pin, Pins as PinList, SessionDetails, SessionItem, SessionList,
     SessionState, SessionsQuery, SkipCounts,
 };
-use compactd_api::{ErrorCode, convert, ids};
+use compactd_api::{ErrorCode, HOOK_DEADLINE, convert, ids};
 use compactd_core::index::History;
 use compactd_core::rules::Pins;
 use compactd_transcript::LineReader;
@@ -64,9 +64,15 @@ pub(super) async fn ready(app: &App, session: &Arc<Session>) -> Result<(), ApiEr
     }
 }
 
-pub(super) fn find(app: &App, id: &str) -> Result<Arc<Session>, ApiError> {
+/// The session with this id. Until the folders were walked once it is waited for: the socket answers
+/// before that.
+async fn find(app: &App, id: &str) -> Result<Arc<Session>, ApiError> {
     if !ids::is_id(id) {
         return Err(ApiError::new(ErrorCode::InvalidId, "that is not a session id"));
+    }
+    if app.sessions.find(id).is_none() {
+        let mut walked = app.walked.subscribe();
+        let _late = tokio::time::timeout(HOOK_DEADLINE, walked.wait_for(|walked| *walked)).await;
     }
     app.sessions.find(id).ok_or_else(|| {
         ApiError::new(ErrorCode::SessionUnknown, format!("no session {id} is known"))
@@ -127,7 +133,7 @@ pub(super) async fn details(
     State(app): State<Arc<App>>,
     Path(id): Path<String>,
 ) -> Result<Response, ApiError> {
-    let session = find(&app, &id)?;
+    let session = find(&app, &id).await?;
     let _held = session.hold();
     // A session that cannot be read has details too: why.
     let _shown_below = ready(&app, &session).await;
@@ -174,7 +180,7 @@ pub(super) async fn explain(
     Path(id): Path<String>,
     Query(query): Query<ExplainQuery>,
 ) -> Result<Response, ApiError> {
-    let session = find(&app, &id)?;
+    let session = find(&app, &id).await?;
     let profile = match query.profile {
         None => app.profile,
         Some(profile) => convert::profile(profile).ok_or_else(|| {
@@ -232,7 +238,7 @@ pub(super) async fn pins(
     State(app): State<Arc<App>>,
     Path(id): Path<String>,
 ) -> Result<Response, ApiError> {
-    let session = find(&app, &id)?;
+    let session = find(&app, &id).await?;
     Ok(json(&pin_list(&read_pins(&app, &session)?)))
 }
 
@@ -245,6 +251,7 @@ pub(super) async fn pin(
         Pin::Id(id) => pins.ids.insert(id),
         Pin::File(file) => pins.files.insert(absolute(&file, cwd)),
     })
+    .await
 }
 
 pub(super) async fn unpin(
@@ -256,16 +263,20 @@ pub(super) async fn unpin(
         Pin::Id(id) => pins.ids.remove(&id),
         Pin::File(file) => pins.files.remove(&absolute(&file, cwd)),
     })
+    .await
 }
 
 /// Reads, changes and writes a session's pins. The runtime has one thread and nothing is awaited
-/// in between, so two requests cannot overwrite each other.
-fn change_pins(
+/// from the reading on, so two requests cannot overwrite each other.
+async fn change_pins(
     app: &App,
     id: &str,
     change: impl FnOnce(&mut Pins, Option<&str>) -> bool,
 ) -> Result<Response, ApiError> {
-    let session = find(app, id)?;
+    let session = find(app, id).await?;
+    // Only the index knows where the session runs, to which a pinned file may be relative.
+    let _held = session.hold();
+    let _unreadable = ready(app, &session).await;
     let mut pins = read_pins(app, &session)?;
     let cwd = match &*session.lock() {
         Known::Ready(tail) => tail.index().facts().cwd.clone(),

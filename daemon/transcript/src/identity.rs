@@ -207,6 +207,11 @@ pub fn compare(before: &Identity, now: &Transcript) -> Result<Change, Error> {
     if now.is_packed() && stat.size != before.stat.size {
         return Ok(Change::Replaced);
     }
+    // Written, and nothing behind the cursor: what was read before may be another now, in the middle.
+    let is_as_long = stat.size == before.stat.size && stat.size == before.cursor;
+    if is_as_long && stat.mtime != before.stat.mtime {
+        return Ok(Change::Replaced);
+    }
     Ok(if stat.size > before.cursor { Change::Grown } else { Change::Same })
 }
 
@@ -256,6 +261,17 @@ mod tests {
         let text = |first: &str| format!("{first}\n{}\n", "x".repeat(5_000));
         let change = |p: &Path| fs::write(p, text("two") + "three\n").unwrap();
         check(&text("one"), 5_005, change, Change::Replaced);
+    }
+
+    #[test]
+    fn a_changed_middle_is_another_file_if_nothing_was_appended() {
+        let text = |middle: &str| format!("{0}{middle}\n{0}", "line\n".repeat(500));
+        let change = |p: &Path| {
+            fs::write(p, text("two")).unwrap();
+            let later = SystemTime::now() + Duration::from_secs(1);
+            fs::File::options().append(true).open(p).unwrap().set_modified(later).unwrap();
+        };
+        check(&text("one"), 5_004, change, Change::Replaced);
     }
 
     #[test]

@@ -25,6 +25,7 @@ fn pins_hold_over_a_restart() {
     home.put(&file, session.prompt("Go.").work(12).take());
     let pins = format!("/v1/sessions/{one}/pins");
     let daemon = Daemon::start(&home);
+    daemon.client.indexed(&one);
     let before = daemon.client.explain(&one, "");
     let gone: Vec<String> = decided(&before)
         .iter()
@@ -40,6 +41,7 @@ fn pins_hold_over_a_restart() {
     let set = daemon.client.post(&pins, &json!({"file": "src/part1.rs"})).good();
     assert_eq!(set["pins"][1], json!({"file": "/work/app/src/part1.rs"}), "{set}");
     let check = |daemon: &Daemon| {
+        daemon.client.indexed(&one);
         let explain = daemon.client.explain(&one, "");
         let pinned = ("keep".to_owned(), "pinned".to_owned());
         assert_eq!(rule_of(&explain, &read), pinned);
@@ -74,6 +76,12 @@ fn pins_hold_over_a_restart() {
     for pin in nonsense {
         assert_eq!(daemon.client.post(&pins, &pin).error().0, 400, "{pin}");
     }
+    // The session is not in memory, so where it runs is not known yet.
+    daemon.stop();
+    let daemon = Daemon::start_with(&home, |settings| settings.index.recent_days = 0);
+    let set = daemon.client.post(&pins, &json!({"file": "src/part2.rs"})).good();
+    assert_eq!(set["pins"], json!([{"file": "/work/app/src/part2.rs"}]));
+    assert_eq!(daemon.client.delete(&pins, &json!({"file": "src/part2.rs"})).good()["pins"], json!([]));
     // Pins that cannot be read are told, never overwritten, and no pass goes over them.
     let path = home.join(format!(".local/state/compactd/pins/claude-{one}.json"));
     std::fs::write(&path, "{ broken").unwrap();

@@ -6,16 +6,7 @@ use std::path::{Path, PathBuf};
 use compactd_tests::harness::{Claude, Client, Codex, Daemon, Home, eventually, eventually_is, fixtures};
 use serde_json::Value;
 
-use super::id;
-
-/// The id by which the daemon knows a transcript.
-fn id_of(path: &Path) -> String {
-    let name = path.file_stem().unwrap().to_str().unwrap();
-    match name.strip_prefix("rollout-") {
-        Some(rest) => rest["2026-11-30T08-56-12-".len()..][..36].to_owned(),
-        None => name.strip_prefix("agent-").unwrap_or(name).to_owned(),
-    }
-}
+use super::{id, id_of};
 
 /// That the daemon says of a session what the offline client says of its file.
 #[track_caller]
@@ -178,8 +169,7 @@ fn appended_and_torn_lines_show_up() {
     // Torn in two writes, inside a character.
     let before = session.lines();
     let line = session.bash("toolu_torn", "git log", "é🦀".repeat(40).as_str()).take().into_bytes();
-    let cut = line.len() - 60;
-    let at = (cut..).find(|at| line[*at] & 0xC0 == 0x80).unwrap();
+    let at = line.iter().rposition(|byte| *byte & 0xC0 == 0x80).unwrap() - 1;
     home.append(&file, &line[..at]);
     // The call is whole, its result is torn.
     let item = daemon.client.has_lines(&one, before + 1);

@@ -9,12 +9,23 @@ mod live;
 mod memory;
 mod shim;
 
+use std::path::Path;
+
 use compactd_tests::harness::Client;
 use serde_json::{Value, json};
 
 /// A session id with this number.
 fn id(number: u32) -> String {
     format!("{number:08x}-1111-4000-8000-000000000001")
+}
+
+/// The id by which the daemon knows a transcript.
+fn id_of(path: &Path) -> String {
+    let name = path.file_stem().unwrap().to_str().unwrap();
+    match name.strip_prefix("rollout-") {
+        Some(rest) => rest["2026-11-30T08-56-12-".len()..][..36].to_owned(),
+        None => name.strip_prefix("agent-").unwrap_or(name).to_owned(),
+    }
 }
 
 /// What is decided of each result: of an explanation, and of an answer to a compaction.

@@ -1,5 +1,5 @@
 //! The real binaries. Cargo does not build those of other packages for a test, so they are built
-//! here, once (`design/findings.md` 4).
+//! here, once.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};

@@ -146,6 +146,16 @@ impl Client {
         self.post("/v1/compact", request).good()
     }
 
+    /// Waits until these sessions are found.
+    #[track_caller]
+    pub fn known(&self, ids: &[String]) {
+        eventually("all sessions are found", || {
+            let sessions = self.sessions();
+            let is_known = |id: &String| sessions.iter().any(|item| item["id"] == **id);
+            ids.iter().all(is_known).then_some(())
+        });
+    }
+
     /// Waits until a session is indexed up to the end of its file, and gives its item of the list.
     ///
     /// # Panics

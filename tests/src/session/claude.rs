@@ -230,9 +230,9 @@ impl Writer<'_> {
             11 => {
                 let call = self.world.call(self.rng);
                 let blocks = json!([{"type": "text", "text": self.world.spoken(self.rng)}, tool_use(&call)]);
-                self.raw(&json!({"type": "assistant", "message": {"id": "old", "content": blocks}}));
+                self.raw(&json!({"type": "assistant", "cwd": "/work/app", "message": {"id": "old", "content": blocks}}));
                 let blocks = json!([tool_result(self.rng, &call)]);
-                self.raw(&json!({"type": "user", "message": {"content": blocks}}));
+                self.raw(&json!({"type": "user", "cwd": "/work/app", "message": {"content": blocks}}));
             }
             12 => {
                 let garbage: &[u8] = self.rng.pick::<&[u8]>(&[
@@ -267,7 +267,7 @@ impl Writer<'_> {
                 let use_row = self.block("m-half", &tool_use(&call));
                 self.row(use_row);
                 let line = format!(
-                    "{{\"type\":\"user\",\"uuid\":\"{uuid}\",\"parentUuid\":{parent},\"isSidechain\":{},\"message\":{{\"content\":[{text}]}}}}",
+                    "{{\"type\":\"user\",\"uuid\":\"{uuid}\",\"parentUuid\":{parent},\"cwd\":\"/work/app\",\"isSidechain\":{},\"message\":{{\"content\":[{text}]}}}}",
                     self.sidechain
                 );
                 self.rows.push((uuid.clone(), self.lines.len()));

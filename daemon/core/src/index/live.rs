@@ -1,7 +1,7 @@
 //! The live structure: what every result in the context is worth, kept current item by item.
 //!
 //! Each (term, result) pair is flipped at most twice, once by its first use and once if the term
-//! becomes generic, so the work is constant per term occurrence (`design/performance-floors.md` §4).
+//! becomes generic, so the work is constant per term occurrence.
 //! Reading a verdict touches one [`LiveResult`]; nothing depends on the bytes of the session.
 
 use hashbrown::HashMap;

@@ -1,4 +1,4 @@
-//! Claude Code's transcript: what one of its rows means (`hosts/claude-code/FACTS.md` §4).
+//! Claude Code's transcript: what one of its rows means (versions 1.0 to 2.1.332).
 
 use std::borrow::Cow;
 

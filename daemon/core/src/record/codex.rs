@@ -1,4 +1,4 @@
-//! Codex's rollout: what one of its lines means (`hosts/codex/FACTS.md` §1).
+//! Codex's rollout: what one of its lines means (versions 0.118 to 0.171).
 //!
 //! Conversation items are read here, results of tools in [`output`], `compacted` records (which the
 //! host takes only when every item in them is sound) in [`compacted`].

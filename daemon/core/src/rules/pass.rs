@@ -281,7 +281,7 @@ fn is_read(entry: ResultEntry) -> bool {
     entry.read != u32::MAX
 }
 
-/// An estimate of model tokens from characters, by host (`spec/quality.md` §5: median characters
+/// An estimate of model tokens from characters, by host (median characters
 /// per token of tool results as the hosts account for them).
 #[must_use]
 pub fn tokens_estimate(host: Host, chars: u64) -> u64 {

@@ -129,9 +129,11 @@ fn cheap_to_run_again() {
     let again = |command: &str| {
         tools.action(Host::Claude, "Bash", &[string("command", command)], None).rerunnable
     };
-    assert_eq!(again("just list -u"), Some(Rerunnable { needs_pass: false }));
-    assert_eq!(again("deno test a"), Some(Rerunnable { needs_pass: true }));
-    assert_eq!(again("ls"), None);
+    assert_eq!(again("just list -u"), Some(Rerunnable { needs_pass: false, even_if_used: true }));
+    assert_eq!(again("deno test a"), Some(Rerunnable { needs_pass: true, even_if_used: true }));
+    assert_eq!(again("ls"), Some(Rerunnable { needs_pass: false, even_if_used: true }));
+    assert_eq!(again("pwd"), Some(Rerunnable { needs_pass: false, even_if_used: false }));
+    assert_eq!(again("cargo test"), Some(Rerunnable { needs_pass: true, even_if_used: false }));
 }
 
 #[test]
