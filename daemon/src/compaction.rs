@@ -175,8 +175,8 @@ fn judge(answer: &mut CompactAnswer<'_>, index: &Index, request: &CompactRequest
     let freed = counters.chars_before.saturating_sub(counters.chars_after);
     #[expect(clippy::cast_precision_loss, reason = "a ratio for comparison with a setting")]
     let fraction = freed as f64 / counters.chars_before.max(1) as f64;
-    let too_little = answer.decisions.is_empty()
-        || fraction < index.settings().min_removal_fraction;
+    let too_little =
+        answer.decisions.is_empty() || fraction < index.settings().min_removal_fraction;
     let manual = matches!(request.trigger, Trigger::Manual | Trigger::Plugin);
     if too_little && manual {
         answer.outcome = Outcome::Skip;

@@ -9,6 +9,7 @@ pub mod follow;
 pub mod routes;
 pub mod run;
 pub mod serve;
+pub mod session;
 pub mod sessions;
 pub mod stats;
 pub mod store;

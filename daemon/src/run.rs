@@ -57,8 +57,7 @@ pub async fn run(
     let stats = Arc::new(Stats::default());
     let rules = convert::settings(&setup.settings.rules);
     let budget_bytes = setup.settings.index.memory_mb * 1024 * 1024;
-    let sessions =
-        Arc::new(Sessions::new(setup.roots, rules, setup.store, Arc::clone(&stats)));
+    let sessions = Arc::new(Sessions::new(setup.roots, rules, setup.store, Arc::clone(&stats)));
     let bulk = Arc::new(Bulk::default());
     let app = Arc::new(App {
         sessions: Arc::clone(&sessions),

@@ -47,8 +47,7 @@ impl Recent {
     /// How many there were, and of the newest the median, the 99th percentile and the longest.
     #[must_use]
     pub fn spread(&self) -> [u64; 4] {
-        let (count, mut newest) =
-            self.times.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let (count, mut newest) = self.times.lock().unwrap_or_else(PoisonError::into_inner).clone();
         newest.sort_unstable();
         let at = |percent: usize| {
             let place = (newest.len() * percent / 100).min(newest.len().saturating_sub(1));
@@ -164,7 +163,9 @@ mod tests {
         let stats = Stats::default();
         stats.requests.add(3);
         let text = stats.prometheus(&[("sessions", "Sessions known.", 2)]);
-        assert!(text.contains("# TYPE compactd_requests_total counter\ncompactd_requests_total 3\n"));
+        assert!(
+            text.contains("# TYPE compactd_requests_total counter\ncompactd_requests_total 3\n")
+        );
         assert!(text.contains("# TYPE compactd_sessions gauge\ncompactd_sessions 2\n"));
         assert!(text.ends_with('\n'));
     }

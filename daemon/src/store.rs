@@ -56,10 +56,7 @@ impl StoreError {
     /// The disk is full or the quota used up.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        matches!(
-            self.source.kind(),
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
-        )
+        matches!(self.source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
     }
 }
 
@@ -83,10 +80,7 @@ impl Store {
     /// Keeps snapshots below `cache` and pins below `state`.
     #[must_use]
     pub fn new(cache: Option<PathBuf>, state: Option<PathBuf>) -> Self {
-        Self {
-            snapshots: cache.map(|cache| cache.join("index")),
-            state,
-        }
+        Self { snapshots: cache.map(|cache| cache.join("index")), state }
     }
 
     fn snapshot_path(&self, key: &SessionKey) -> Option<PathBuf> {
@@ -171,9 +165,10 @@ impl Store {
             let known =
                 name.to_str().and_then(|name| name.strip_suffix(".idx")).is_some_and(&is_known);
             let is_being_written = name.as_encoded_bytes().starts_with(NEW.as_bytes())
-                && entry.metadata().and_then(|metadata| metadata.modified()).is_ok_and(|at| {
-                    at.elapsed().map_or(true, |age| age < WRITE_LASTS)
-                });
+                && entry
+                    .metadata()
+                    .and_then(|metadata| metadata.modified())
+                    .is_ok_and(|at| at.elapsed().map_or(true, |age| age < WRITE_LASTS));
             if !known && !is_being_written {
                 let _removed = fs::remove_file(entry.path());
             }
@@ -187,7 +182,9 @@ impl Store {
     pub fn pins(&self, key: &SessionKey) -> Result<Pins, StoreError> {
         let Some(path) = self.pins_path(key) else { return Ok(Pins::default()) };
         let Some(bytes) = read(&path)? else { return Ok(Pins::default()) };
-        pins::parse(&bytes).map_err(io::Error::other).map_err(StoreError::of("read pins from", &path))
+        pins::parse(&bytes)
+            .map_err(io::Error::other)
+            .map_err(StoreError::of("read pins from", &path))
     }
 
     /// Writes what the person pinned.
@@ -196,9 +193,10 @@ impl Store {
     /// The file cannot be written; what was there stays.
     pub fn save_pins(&self, key: &SessionKey, pins: &Pins) -> Result<(), StoreError> {
         let Some(path) = self.pins_path(key) else {
-            return Err(StoreError::of("write pins without a state folder for", Path::new(&key.id))(
-                io::Error::from(io::ErrorKind::NotFound),
-            ));
+            return Err(StoreError::of(
+                "write pins without a state folder for",
+                Path::new(&key.id),
+            )(io::Error::from(io::ErrorKind::NotFound)));
         };
         write(&path, &pins::print(pins))
     }
@@ -275,7 +273,5 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     file.write_all(bytes).map_err(StoreError::of("write", path))?;
     file.as_file().sync_all().map_err(StoreError::of("sync", path))?;
     file.persist(path).map_err(|error| StoreError::of("rename to", path)(error.error))?;
-    File::open(folder)
-        .and_then(|folder| folder.sync_all())
-        .map_err(StoreError::of("sync", folder))
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(StoreError::of("sync", folder))
 }

@@ -9,8 +9,8 @@ use std::time::{Duration, SystemTime};
 
 use compactd_transcript::LineReader;
 use thread_priority::{
-    NormalThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy, set_thread_priority_and_policy,
-    thread_native_id,
+    NormalThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy,
+    set_thread_priority_and_policy, thread_native_id,
 };
 
 use crate::sessions::{Session, Sessions};

@@ -288,7 +288,7 @@ fn rollouts_are_read_whole() {
         ("compacted-remote", 12, 0),
         // The newest file of these: with the files that it continues.
         ("native-fork", 15, 15),
-        ("revert-segment", 11, 11),
+        ("revert-segment", 12, 12),
         ("subagent", 1, 1),
         ("fork-resume", 21, 20),
     ] {

@@ -30,10 +30,8 @@ pub(super) async fn hook(
     check_path(&host, &event)
         .map_err(|code| ApiError::new(code, format!("no hook {event} of {host}")))?;
     let request: HookRequest<'_> = body.json()?;
-    let input: Input = request
-        .input
-        .and_then(|input| serde_json::from_str(input.get()).ok())
-        .unwrap_or_default();
+    let input: Input =
+        request.input.and_then(|input| serde_json::from_str(input.get()).ok()).unwrap_or_default();
     for path in [input.transcript_path, input.agent_transcript_path].into_iter().flatten() {
         register(&app, FilePath::new(&path));
     }

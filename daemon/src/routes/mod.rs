@@ -54,10 +54,7 @@ pub fn router(app: Arc<App>) -> Router {
         .route(routes::SESSIONS, get(sessions::list))
         .route(routes::SESSION, get(sessions::details))
         .route(routes::EXPLAIN, get(sessions::explain))
-        .route(
-            routes::PINS,
-            get(sessions::pins).post(sessions::pin).delete(sessions::unpin),
-        )
+        .route(routes::PINS, get(sessions::pins).post(sessions::pin).delete(sessions::unpin))
         .route(routes::COMPACT, post(compact::compact))
         .route(routes::HOOK, post(hooks::hook))
         .with_state(app)

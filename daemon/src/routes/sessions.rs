@@ -6,8 +6,8 @@ use axum::extract::{Path, Query, State};
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse as _, Response};
 use compactd_api::sessions::{
-    ExplainQuery, Pin, Pins as PinList, SessionDetails, SessionItem, SessionList,
-    SessionState, SessionsQuery, SkipCounts,
+    ExplainQuery, Pin, Pins as PinList, SessionDetails, SessionItem, SessionList, SessionState,
+    SessionsQuery, SkipCounts,
 };
 use compactd_api::{ErrorCode, HOOK_DEADLINE, convert, ids};
 use compactd_core::index::History;
@@ -41,10 +41,9 @@ pub(super) async fn ready(app: &App, session: &Arc<Session>) -> Result<(), ApiEr
         return Ok(());
     }
     let (sessions, work) = (Arc::clone(&app.sessions), Arc::clone(session));
-    let built = tokio::task::spawn_blocking(move || {
-        sessions.build(&work, &mut LineReader::new(), || true)
-    })
-    .await;
+    let built =
+        tokio::task::spawn_blocking(move || sessions.build(&work, &mut LineReader::new(), || true))
+            .await;
     match built {
         Ok(Ok(_)) => {
             app.bulk.tidy_above(app.sessions.index_bytes(), app.budget_bytes);
@@ -163,8 +162,7 @@ pub(super) async fn details(
             details.window_tokens = facts.usage.and_then(|usage| usage.window_tokens);
             details.boundaries = facts.compactions;
             let [blank, malformed, too_long, bookkeeping, unknown, odd] = facts.skipped;
-            details.skipped =
-                SkipCounts { blank, malformed, too_long, bookkeeping, unknown, odd };
+            details.skipped = SkipCounts { blank, malformed, too_long, bookkeeping, unknown, odd };
             if tail.has_gap() {
                 details.problem = Some("the beginning of its history is missing".to_owned());
             }
@@ -183,9 +181,8 @@ pub(super) async fn explain(
     let session = find(&app, &id).await?;
     let profile = match query.profile {
         None => app.profile,
-        Some(profile) => convert::profile(profile).ok_or_else(|| {
-            ApiError::new(ErrorCode::ProfileUnknown, "that profile is not known")
-        })?,
+        Some(profile) => convert::profile(profile)
+            .ok_or_else(|| ApiError::new(ErrorCode::ProfileUnknown, "that profile is not known"))?,
     };
     let history = match query.history {
         None | Some(compactd_api::History::Context) => History::Context,

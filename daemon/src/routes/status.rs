@@ -36,10 +36,7 @@ pub(super) async fn status(State(app): State<Arc<App>>) -> Response {
             indexed: count(&app.sessions, |state| matches!(state, Known::Ready(_))),
             bulk_queue: app.bulk.len() as u64,
         },
-        memory: Memory {
-            index_bytes: app.sessions.index_bytes(),
-            budget_bytes: app.budget_bytes,
-        },
+        memory: Memory { index_bytes: app.sessions.index_bytes(), budget_bytes: app.budget_bytes },
         socket: app.socket.display().to_string(),
         watching: Watching {
             mode: if polling { WatchMode::Poll } else { WatchMode::Notify },

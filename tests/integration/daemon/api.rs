@@ -47,8 +47,12 @@ fn pins_hold_over_a_restart() {
         assert_eq!(rule_of(&explain, &read), pinned);
         assert_ne!(explain, before);
         let answer = daemon.client.compact(&session.request(&file, "manual"));
-        let ids: BTreeSet<&str> =
-            answer["decisions"].as_array().unwrap().iter().map(|made| made["id"].as_str().unwrap()).collect();
+        let ids: BTreeSet<&str> = answer["decisions"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|made| made["id"].as_str().unwrap())
+            .collect();
         assert!(!ids.contains(read.as_str()) && !ids.is_empty(), "{ids:?}");
         let offline = home.offline(&file, &[]);
         assert_eq!(explain, offline, "the offline client knows the pins too");
@@ -70,7 +74,10 @@ fn pins_hold_over_a_restart() {
     check(&daemon);
     let left = daemon.client.delete(&pins, &json!({"id": read})).good();
     assert_eq!(left["pins"].as_array().unwrap().len(), 1);
-    assert_eq!(daemon.client.delete(&pins, &json!({"file": "src/part1.rs"})).good()["pins"], json!([]));
+    assert_eq!(
+        daemon.client.delete(&pins, &json!({"file": "src/part1.rs"})).good()["pins"],
+        json!([])
+    );
     assert_eq!(daemon.client.explain(&one, ""), before);
     let nonsense = [json!({}), json!({"id": ""}), json!({"id": "a", "file": "b"}), json!([])];
     for pin in nonsense {
@@ -81,7 +88,10 @@ fn pins_hold_over_a_restart() {
     let daemon = Daemon::start_with(&home, |settings| settings.index.recent_days = 0);
     let set = daemon.client.post(&pins, &json!({"file": "src/part2.rs"})).good();
     assert_eq!(set["pins"], json!([{"file": "/work/app/src/part2.rs"}]));
-    assert_eq!(daemon.client.delete(&pins, &json!({"file": "src/part2.rs"})).good()["pins"], json!([]));
+    assert_eq!(
+        daemon.client.delete(&pins, &json!({"file": "src/part2.rs"})).good()["pins"],
+        json!([])
+    );
     // Pins that cannot be read are told, never overwritten, and no pass goes over them.
     let path = home.join(format!(".local/state/compactd/pins/claude-{one}.json"));
     std::fs::write(&path, "{ broken").unwrap();
@@ -89,8 +99,8 @@ fn pins_hold_over_a_restart() {
     assert_eq!(daemon.client.post(&pins, &json!({"id": "x"})).status, 500);
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "{ broken");
     let answer = daemon.client.post("/v1/compact", &session.request(&file, "manual"));
-    let decides = answer.status == 200
-        && !answer.json()["decisions"].as_array().unwrap().is_empty();
+    let decides =
+        answer.status == 200 && !answer.json()["decisions"].as_array().unwrap().is_empty();
     assert!(!decides, "a pass could take what the person wants kept");
     daemon.stop();
 }
@@ -127,7 +137,10 @@ fn metrics_are_prometheus_text() {
             let family = name.strip_suffix("_count").filter(|family| typed.contains(*family));
             assert!(typed.contains(family.unwrap_or(name)), "no type: {line}");
             let key = format!("{name}{}", found.get(2).map_or("", |label| label.as_str()));
-            assert!(values.insert(key, found[3].parse::<u64>().unwrap()).is_none(), "twice: {line}");
+            assert!(
+                values.insert(key, found[3].parse::<u64>().unwrap()).is_none(),
+                "twice: {line}"
+            );
         }
     }
     assert_eq!(helped, typed);
@@ -156,10 +169,8 @@ fn the_description_names_every_route_that_is_served() {
             }
         }
     }
-    let named: BTreeSet<(String, String)> = routes::ALL
-        .iter()
-        .map(|route| (route.method.to_owned(), route.path.to_owned()))
-        .collect();
+    let named: BTreeSet<(String, String)> =
+        routes::ALL.iter().map(|route| (route.method.to_owned(), route.path.to_owned())).collect();
     assert_eq!(described, named);
     // Each is served, and no other method is.
     for path in described.iter().map(|(_, path)| path).collect::<BTreeSet<_>>() {

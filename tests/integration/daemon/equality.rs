@@ -138,7 +138,8 @@ fn cuts_lie_between_characters() {
         assert!(text.starts_with(&kept) && kept.chars().count() >= 33, "{made}");
         let removed = text.chars().count() - kept.chars().count();
         assert_eq!(made["note"]["removed"], removed, "{made}");
-        let result = explain["results"].as_array().unwrap().iter().find(|result| result["id"] == id);
+        let result =
+            explain["results"].as_array().unwrap().iter().find(|result| result["id"] == id);
         let left = result.unwrap()["left"].as_str().unwrap();
         assert!(left.starts_with(&kept), "{left} {kept}");
         cuts += 1;
@@ -192,9 +193,11 @@ fn what_the_caller_holds_for_an_error_is_kept() {
     let mut request = session.request(&file, "auto");
     let answer = daemon.client.compact(&request);
     let first = answer["decisions"][0]["id"].clone();
-    let row = request["rows"].as_array_mut().unwrap().iter_mut().find(|row| {
-        row["role"] == "user" && row["ids"] == json!([first])
-    });
+    let row = request["rows"]
+        .as_array_mut()
+        .unwrap()
+        .iter_mut()
+        .find(|row| row["role"] == "user" && row["ids"] == json!([first]));
     row.unwrap()["is_error"] = json!(true);
     let kept = daemon.client.compact(&request);
     let ids = |answer: &Value| -> Vec<Value> {
@@ -308,7 +311,10 @@ fn what_cannot_be_served_is_refused() {
     let outside = outside.display().to_string();
     assert_eq!(error(&|r| named(r, "session", &outside)), refused(403, "transcript_outside_roots"));
     let climbing = format!("{}/../../../outside/session.jsonl", file.parent().unwrap().display());
-    assert_eq!(error(&|r| named(r, "session", &climbing)), refused(403, "transcript_outside_roots"));
+    assert_eq!(
+        error(&|r| named(r, "session", &climbing)),
+        refused(403, "transcript_outside_roots")
+    );
     assert_eq!(
         error(&|r| named(r, "passwd", "/etc/passwd")),
         refused(403, "transcript_outside_roots")
@@ -348,7 +354,11 @@ fn the_golden_request_is_served() {
     let mut file = Claude::new(session);
     home.put(&home.claude(session), file.prompt("Go.").work(1).take());
     let mut agent = Claude::new(session);
-    agent.prompt("Go.").bash("toolu_012b486d1ca4854ee1a196ec", "git status", &"M x\n".repeat(4_000));
+    agent.prompt("Go.").bash(
+        "toolu_012b486d1ca4854ee1a196ec",
+        "git status",
+        &"M x\n".repeat(4_000),
+    );
     let name = golden["agent"].as_str().unwrap();
     home.put(&home.agent(session, name), agent.take());
     let daemon = Daemon::start(&home);

@@ -42,7 +42,9 @@ fn huge_and_broken_lines_are_skipped_and_memory_stays_bounded() {
         format!(r#"{{"type":"user","uuid":"deep","message":{{"role":"user","content":{inside}}}}}"#)
     };
     let row = |content: &str| {
-        format!(r#"{{"type":"user","uuid":"odd","message":{{"role":"user","content":"{content}"}}}}"#)
+        format!(
+            r#"{{"type":"user","uuid":"odd","message":{{"role":"user","content":"{content}"}}}}"#
+        )
     };
     let mut invalid = row("X").into_bytes();
     let at = invalid.iter().position(|byte| *byte == b'X').unwrap();
@@ -121,7 +123,9 @@ fn graphs_without_end_are_left() {
         text += &row("a", "c", "toolu_1");
     }
     text += &(json!({"type": "system", "subtype": "compact_boundary", "uuid": "d",
-        "logicalParentUuid": "d", "parentUuid": "d"}).to_string() + "\n");
+        "logicalParentUuid": "d", "parentUuid": "d"})
+    .to_string()
+        + "\n");
     text += &row("e", "d", "toolu_3");
     home.put(&home.claude(&one), &text);
     let mut codex = String::new();
@@ -165,7 +169,8 @@ fn what_is_no_file_is_left_alone() {
     symlink(home.join(".claude/projects"), home.join(".claude/projects/-again")).unwrap();
     fs::create_dir_all(home.join(".codex/sessions/2026")).unwrap();
     symlink(home.join(".codex/sessions"), home.join(".codex/sessions/2026/up")).unwrap();
-    let socket = std::os::unix::net::UnixListener::bind(folder.join(format!("{}.jsonl", id(6)))).unwrap();
+    let socket =
+        std::os::unix::net::UnixListener::bind(folder.join(format!("{}.jsonl", id(6)))).unwrap();
     let daemon = Process::start(&home, &[]);
     daemon.client.has_lines(&good, session.lines());
     mkfifo(&format!("{}.jsonl", id(7)));
@@ -204,7 +209,8 @@ fn a_file_that_may_not_be_read_is_told_and_hides_no_other() {
     let mut command;
     if rustix::process::geteuid().is_root() {
         // Root may read everything, so somebody else runs it.
-        let status = Command::new("chown").arg("-R").arg(NOBODY.to_string()).arg(home.path()).status();
+        let status =
+            Command::new("chown").arg("-R").arg(NOBODY.to_string()).arg(home.path()).status();
         assert!(status.unwrap().success());
         let program = home.join("compactd");
         fs::copy(&binaries().compactd, &program).unwrap();
@@ -222,8 +228,11 @@ fn a_file_that_may_not_be_read_is_told_and_hides_no_other() {
         fs::copy(&binaries().compactctl, &ctl).unwrap();
         let ask = |arguments: &[&str]| {
             let output = home.command(&ctl).args(arguments).uid(NOBODY).output().unwrap();
-            (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned(),
-                serde_json::from_slice::<Value>(&output.stdout).unwrap_or_default())
+            (
+                output.status.code(),
+                String::from_utf8_lossy(&output.stderr).into_owned(),
+                serde_json::from_slice::<Value>(&output.stdout).unwrap_or_default(),
+            )
         };
         eventually("it answers", || (ask(&["status", "--json"]).0 == Some(0)).then_some(()));
         let state = |id: &str| {

@@ -4,9 +4,9 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
-use compactd_tests::harness::{Claude, Client, Codex, Daemon, Home, Process, binaries, eventually, fixtures};
+use compactd_tests::harness::{Claude, Client, Codex, Daemon, Home, Process, binaries, eventually};
 use serde_json::{Value, json};
 
 use super::id;
@@ -41,6 +41,10 @@ fn explained(client: &Client, ids: &[String]) -> Vec<Value> {
                 .map(|query| client.explain(id, query))
         })
         .collect()
+}
+
+fn loaded(client: &Client) -> usize {
+    client.stats()["snapshots_loaded"].as_u64().unwrap().try_into().unwrap()
 }
 
 fn bytes_read(client: &Client) -> u64 {
@@ -91,7 +95,8 @@ fn a_killed_daemon_is_no_hindrance() {
 fn a_restart_finds_everything_again_without_reading_it() {
     let home = Home::new();
     let ids = some_sessions(&home);
-    let first = Process::start(&home, &["--set", "rules.recent_results=1", "--set", "rules.pin_last=1"]);
+    let first =
+        Process::start(&home, &["--set", "rules.recent_results=1", "--set", "rules.pin_last=1"]);
     let before = explained(&first.client, &ids);
     let read = bytes_read(&first.client);
     assert!(read > 200_000, "{read}");
@@ -101,10 +106,11 @@ fn a_restart_finds_everything_again_without_reading_it() {
     for snapshot in home.snapshots() {
         assert_eq!(fs::metadata(&snapshot).unwrap().permissions().mode() & 0o777, 0o600);
     }
-    let second = Process::start(&home, &["--set", "rules.recent_results=1", "--set", "rules.pin_last=1"]);
+    let second =
+        Process::start(&home, &["--set", "rules.recent_results=1", "--set", "rules.pin_last=1"]);
     assert_eq!(explained(&second.client, &ids), before);
-    let stats = second.client.stats();
-    assert_eq!(stats["snapshots_loaded"], ids.len(), "{stats}");
+    // Some are loaded twice, when one is asked for while it is being loaded.
+    assert!(loaded(&second.client) >= ids.len(), "{}", second.client.stats());
     assert_eq!(bytes_read(&second.client), 0, "nothing is new");
     // Then something is.
     let one = id(1);
@@ -151,7 +157,7 @@ fn a_snapshot_that_cannot_be_used_is_made_anew() {
         }),
         ("another format", |bytes| {
             // The head is JSON with its checksum before it: a format of a later version.
-            let end = bytes.iter().position(|byte| *byte == b'\n').unwrap();
+            let end = 8 + bytes[8..].iter().position(|byte| *byte == b'\n').unwrap();
             let head = String::from_utf8(bytes[8..=end].to_vec()).unwrap();
             let other = head.replace("\"format\":1", "\"format\":9");
             assert_ne!(head, other);
@@ -174,7 +180,7 @@ fn a_snapshot_that_cannot_be_used_is_made_anew() {
     // They were written again, whole.
     let daemon = Daemon::start(&home);
     assert_eq!(explained(&daemon.client, &ids), before);
-    assert_eq!(daemon.client.stats()["snapshots_loaded"], ids.len());
+    assert!(loaded(&daemon.client) >= ids.len(), "{}", daemon.client.stats());
     daemon.stop();
     // A link or a folder in the place of one is not used.
     fs::remove_file(&paths[0]).unwrap();
@@ -206,7 +212,9 @@ fn a_transcript_that_was_rewritten_since_is_read_anew() {
             let bytes = fs::read(file).unwrap();
             home.replace(file, bytes);
         }),
-        ("grown", |home, file, text| home.append(file, text.lines().next().unwrap().to_owned() + "\n")),
+        ("grown", |home, file, text| {
+            home.append(file, text.lines().next().unwrap().to_owned() + "\n");
+        }),
     ];
     for (what, rewrite) in rewrites {
         home.put(&file, long("First."));
@@ -322,7 +330,10 @@ fn a_full_disk_loses_nothing() {
     let refused = daemon.client.post(&pins, &json!({"id": long}));
     assert_eq!(refused.status, 500, "{refused:?}");
     assert_eq!(daemon.client.get(&pins).good(), pinned, "what was there stays");
-    assert_eq!(daemon.client.delete(&pins, &json!({"id": "toolu_read000001"})).good()["pins"], json!([]));
+    assert_eq!(
+        daemon.client.delete(&pins, &json!({"id": "toolu_read000001"})).good()["pins"],
+        json!([])
+    );
     assert_eq!(explained(&daemon.client, &ids), before);
     let log = daemon.stop();
     assert!(log.contains("snapshot could not be written"), "{log}");
@@ -359,13 +370,19 @@ fn the_log_holds_no_content() {
     session.prompt(&said("prompt")).say(&said("answer"));
     session.bash("toolu_1", &format!("echo {CANARY}-command"), &said("output"));
     session.read("toolu_2", &format!("/work/{CANARY}-file.rs"), &said("text"));
-    let mut text = session.take();
-    text.push_str(&format!("{{\"type\":\"user\",{CANARY}-malformed\n{CANARY}-plain\n"));
-    text.push_str(&format!("{{\"type\":\"{CANARY}-kind\",\"message\":{{\"content\":7}}}}\n"));
-    home.put(&file, &text);
+    let text = session.take();
+    let odd = format!(
+        "{{\"type\":\"user\",{CANARY}-malformed\n{CANARY}-plain\n\
+         {{\"type\":\"{CANARY}-kind\",\"message\":{{\"content\":7}}}}\n"
+    );
+    home.put(&file, text + &odd);
     let mut codex = Codex::new(&thread);
     codex.shell("call_1", &said("command"), &said("output"));
-    home.put(&home.codex(&thread), codex.take() + &format!("{{\"type\":\"response_item\",\"payload\":{{\"type\":\"{CANARY}\"}}}}\n"));
+    home.put(
+        &home.codex(&thread),
+        codex.take()
+            + &format!("{{\"type\":\"response_item\",\"payload\":{{\"type\":\"{CANARY}\"}}}}\n"),
+    );
     let daemon = Process::start(&home, &["--log", "trace"]);
     daemon.client.indexed(&one);
     daemon.client.indexed(&thread);
@@ -401,19 +418,12 @@ fn requests_are_answered_while_it_stops() {
     let daemon = Process::start(&home, &["--set", "index.recent_days=0"]);
     // Asked for while cold: the whole file is read for this answer.
     let socket = home.socket();
-    let (client, wanted) = (Client::new(&socket), one.clone());
-    let asked = std::thread::spawn(move || client.explain(&wanted, ""));
+    let client = Client::new(&socket);
+    let asked = std::thread::spawn(move || client.explain(&one, ""));
     eventually("it is read", || (bytes_read(&daemon.client) > 0).then_some(()));
     daemon.stop();
     let explain = asked.join().unwrap();
     assert_eq!(explain["results"].as_array().unwrap().len(), 4_000);
     assert_eq!(home.snapshots().len(), 1, "what was read is saved");
-    let none = Command::new(&binaries().compactctl)
-        .args(["status", "--json"])
-        .env_clear()
-        .env("HOME", home.path())
-        .output()
-        .unwrap();
-    assert_eq!(none.status.code(), Some(3));
-    assert!(fixtures("api").is_dir());
+    assert_eq!(home.compactctl(&["status", "--json"]).code, Some(3));
 }

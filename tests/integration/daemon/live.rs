@@ -2,8 +2,16 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use compactd_tests::harness::{Claude, Client, Codex, Daemon, Home, eventually, eventually_is, fixtures};
+use compactd::sessions::Sessions;
+use compactd::stats::Stats;
+use compactd::store::Store;
+use compactd_core::settings::Settings;
+use compactd_tests::harness::{
+    Claude, Client, Codex, Daemon, Home, eventually, eventually_is, fixtures,
+};
+use compactd_transcript::Roots;
 use serde_json::Value;
 
 use super::{id, id_of};
@@ -71,7 +79,9 @@ fn recorded_threads_of_codex_are_known_as_offline() {
         let files = home.recorded_codex(&case);
         let daemon = Daemon::start(&home);
         // Of several files of one thread the newest is its present.
-        let current = |file: &&PathBuf| files.iter().rfind(|other| id_of(other) == id_of(file)) == Some(*file);
+        let current = |file: &&PathBuf| {
+            files.iter().rfind(|other| id_of(other) == id_of(file)) == Some(*file)
+        };
         let threads: Vec<&PathBuf> = files.iter().filter(current).collect();
         for file in &threads {
             results += assert_as_offline(&home, &daemon.client, file);
@@ -123,7 +133,9 @@ fn real_sessions_are_known_as_offline() {
         let Ok(entries) = fs::read_dir(corpora.join(host)) else { continue };
         let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
         paths.sort_by_key(|path| fs::metadata(path).unwrap().len());
-        for path in paths.iter().filter(|path| path.to_str().unwrap().ends_with(".jsonl.zst")).step_by(3) {
+        for path in
+            paths.iter().filter(|path| path.to_str().unwrap().ends_with(".jsonl.zst")).step_by(3)
+        {
             let packed = fs::read(path).unwrap();
             let mut text = zstd::decode_all(packed.as_slice()).unwrap();
             if text.len() > 4 << 20 {
@@ -291,6 +303,24 @@ fn a_file_that_is_deleted_and_made_anew_at_once_stays_known() {
         home.put(&file, text);
         daemon.client.has_lines(&one, session.lines());
     }
+}
+
+/// The follower tells of a new file and of one that is gone on two ways: either may come first.
+#[test]
+fn a_late_word_of_a_file_that_is_gone_forgets_no_new_one() {
+    let home = Home::new();
+    let one = id(1);
+    let file = home.claude(&one);
+    home.put(&file, Claude::new(&one).prompt("Go.").take());
+    let roots = Roots::new([home.join(".claude")], []);
+    let sessions =
+        Sessions::new(roots, Settings::default(), Store::default(), Arc::new(Stats::default()));
+    assert!(sessions.at_path(&file).is_some());
+    sessions.gone(&file);
+    assert!(sessions.find(&one).is_some());
+    home.remove(&file);
+    sessions.gone(&file);
+    assert!(sessions.find(&one).is_none());
 }
 
 #[test]

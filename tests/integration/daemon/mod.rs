@@ -64,10 +64,8 @@ fn assert_as_explained(client: &Client, id: &str, transcript: &str) -> usize {
         let mut request = request_of(&explain, transcript, "auto");
         request["profile"] = json!(profile);
         let answer = client.compact(&request);
-        let expected: Vec<Value> = decided(&explain)
-            .into_iter()
-            .filter(|decided| decided[1] != "keep")
-            .collect();
+        let expected: Vec<Value> =
+            decided(&explain).into_iter().filter(|decided| decided[1] != "keep").collect();
         let got: Vec<Value> = answer["decisions"]
             .as_array()
             .unwrap()

@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use compactd_tests::harness::{Claude, Client, Codex, Home, Process, binaries, eventually, fixtures};
+use compactd_tests::harness::{
+    Claude, Client, Codex, Home, Process, binaries, eventually, fixtures,
+};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::{Value, json};
 
@@ -21,10 +23,8 @@ fn payload(name: &str, session: &str, transcript: &std::path::Path) -> Vec<u8> {
 fn every_recorded_hook_is_silent_and_registers_its_session() {
     let home = Home::new();
     // Nothing is read by itself and no sweep comes: only the hook makes a session known as wanted.
-    let daemon = Process::start(
-        &home,
-        &["--set", "index.recent_days=0", "--set", "watch.sweep_s=3600"],
-    );
+    let daemon =
+        Process::start(&home, &["--set", "index.recent_days=0", "--set", "watch.sweep_s=3600"]);
     let mut number = 1;
     for entry in fs::read_dir(fixtures("claude-code/hook-payloads")).unwrap() {
         let path = entry.unwrap().path();
@@ -58,7 +58,11 @@ fn every_recorded_hook_is_silent_and_registers_its_session() {
     let known = daemon.client.sessions().len();
     let outside = home.join("elsewhere.jsonl");
     home.put(&outside, "{}\n");
-    for input in [payload("Stop", "x", &outside), payload("Stop", "x", "/etc/passwd".as_ref()), b"no json".to_vec()] {
+    for input in [
+        payload("Stop", "x", &outside),
+        payload("Stop", "x", "/etc/passwd".as_ref()),
+        b"no json".to_vec(),
+    ] {
         let ran = home.hook(&["claude", "Stop"], &[], &input);
         assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (Some(0), "", ""));
     }

@@ -86,7 +86,8 @@ impl Client {
     #[track_caller]
     #[must_use]
     pub fn send(&self, method: &str, target: &str, body: Option<&[u8]>) -> Answer {
-        self.try_send(method, target, body).unwrap_or_else(|| panic!("{method} {target}: no answer"))
+        self.try_send(method, target, body)
+            .unwrap_or_else(|| panic!("{method} {target}: no answer"))
     }
 
     #[track_caller]

@@ -62,9 +62,7 @@ impl Home {
     /// Where the rollout of a Codex thread is.
     #[must_use]
     pub fn codex(&self, thread: &str) -> PathBuf {
-        self.join(format!(
-            ".codex/sessions/2026/11/30/rollout-2026-11-30T08-00-00-{thread}.jsonl"
-        ))
+        self.join(format!(".codex/sessions/2026/11/30/rollout-2026-11-30T08-00-00-{thread}.jsonl"))
     }
 
     fn note(&self, path: &Path) {

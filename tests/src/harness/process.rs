@@ -140,9 +140,10 @@ impl Process {
                 process.join_reader();
                 panic!("the daemon ended: {status}\n{}", process.log());
             }
-            process.client.try_send("GET", "/v1/status", None).filter(|answer| {
-                answer.status == 200 && answer.json()["pid"] == process.pid
-            })
+            process
+                .client
+                .try_send("GET", "/v1/status", None)
+                .filter(|answer| answer.status == 200 && answer.json()["pid"] == process.pid)
         });
         process
     }

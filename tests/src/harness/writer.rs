@@ -57,7 +57,11 @@ impl Claude {
         self.messages += 1;
         let message = format!("msg_{:04}", self.messages);
         let block = json!({"type": "text", "text": text});
-        self.assistant(&message, &block, json!({"role": "assistant", "chars": text.chars().count()}))
+        self.assistant(
+            &message,
+            &block,
+            json!({"role": "assistant", "chars": text.chars().count()}),
+        )
     }
 
     /// A tool call in an API message of its own.
@@ -141,8 +145,11 @@ impl Codex {
     #[must_use]
     pub fn new(thread: &str) -> Self {
         let mut codex = Self { ordinal: 0, lines: Vec::new() };
-        codex.line("session_meta", &json!({"id": thread, "timestamp": "2026-11-30T08:00:00.000Z",
-            "cwd": "/work/app", "originator": "codex_cli_rs", "cli_version": "0.171.0"}));
+        codex.line(
+            "session_meta",
+            &json!({"id": thread, "timestamp": "2026-11-30T08:00:00.000Z",
+            "cwd": "/work/app", "originator": "codex_cli_rs", "cli_version": "0.171.0"}),
+        );
         codex
     }
 
@@ -157,10 +164,16 @@ impl Codex {
     /// A command and its output.
     pub fn shell(&mut self, id: &str, command: &str, output: &str) -> &mut Self {
         let arguments = json!({"command": ["bash", "-lc", command]}).to_string();
-        self.line("response_item", &json!({"type": "function_call", "name": "shell",
-            "arguments": arguments, "call_id": id}));
-        self.line("response_item", &json!({"type": "function_call_output", "call_id": id,
-            "output": output}))
+        self.line(
+            "response_item",
+            &json!({"type": "function_call", "name": "shell",
+            "arguments": arguments, "call_id": id}),
+        );
+        self.line(
+            "response_item",
+            &json!({"type": "function_call_output", "call_id": id,
+            "output": output}),
+        )
     }
 
     /// Takes the lines that were written since the last time.

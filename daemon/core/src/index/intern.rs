@@ -100,10 +100,10 @@ impl Names {
     }
 
     /// Builds the table again from a snapshot's parts; `None` if they do not fit together.
-    pub(crate) fn from_parts(text: String, ends: Vec<u32>) -> Option<Self> {
+    pub(crate) fn from_parts(text: &str, ends: &[u32]) -> Option<Self> {
         let mut names = Self::default();
         let mut start = 0;
-        for (at, &end) in (0u32..).zip(&ends) {
+        for (at, &end) in (0u32..).zip(ends) {
             if names.intern(text.get(start..end as usize)?) != at {
                 return None;
             }

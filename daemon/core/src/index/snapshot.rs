@@ -304,7 +304,7 @@ impl Wire for Names {
         ends.to_vec().put(out);
     }
     fn take(rest: &mut &[u8]) -> Option<Self> {
-        Self::from_parts(String::take(rest)?, Vec::take(rest)?)
+        Self::from_parts(&String::take(rest)?, &Vec::take(rest)?)
     }
 }
 

@@ -206,7 +206,7 @@ fn code_mode_is_decoded() {
     ]);
     assert_eq!((failed.body(), failed.is_error), ("x\nScript error:\nError: y", true));
     let plain = code(&[header, "words", "{}"]);
-    assert_eq!((plain.body(), matches!(plain.body, Body::From(_))), ("\nwords\n{}", true));
+    assert_eq!((plain.body(), matches!(plain.body, Body::From(_))), ("words\n{}", true));
 }
 
 #[test]
