@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use compactd_api::compact::{
-    CompactAnswer, CompactRequest, Counters, LeafCut, Note, Outcome, ResultDecision,
+    CompactAnswer, CompactRequest, Counters, LeafCut, Outcome, ResultDecision,
 };
 use compactd_api::{PROTOCOL, Role, Text, Trigger, convert};
 use compactd_core::hash::hash;
@@ -130,26 +130,25 @@ impl<'p, 'a> Join<'p, 'a> {
 }
 
 fn decision<'a>(decided: &Decided<'a>) -> ResultDecision<'a> {
-    let total = u64::from(decided.chars);
     let truncate = decided.ruling.decision == Decision::Truncate;
     ResultDecision {
         id: Text::from(decided.id),
         decision: decided.ruling.decision.into(),
         rule: Text::from(decided.ruling.rule.name()),
-        chars: total,
+        chars: u64::from(decided.chars),
+        removed: truncate.then_some(u64::from(decided.removed_chars)),
         cut_utf16: truncate.then_some(u64::from(decided.cut_utf16)),
         call: decided.call.into(),
         leaves: decided
             .leaves
             .iter()
             .map(|leaf| LeafCut {
-                leaf: leaf.leaf,
+                leaf: u64::from(leaf.leaf),
                 utf16: u64::from(leaf.utf16),
                 cut_utf16: u64::from(leaf.cut_utf16),
                 removed: u64::from(leaf.removed),
             })
             .collect(),
-        note: Note { removed: u64::from(decided.removed_chars), total },
     }
 }
 

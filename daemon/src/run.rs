@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
@@ -69,7 +69,6 @@ pub async fn run(
         started: (SystemTime::now(), Instant::now()),
         polling: AtomicBool::new(false),
         walked: tokio::sync::watch::Sender::new(false),
-        watched_dirs: AtomicU64::new(0),
     });
     let workers = Workers::start(&app, &setup.settings, budget_bytes);
     let observer = serve::Observer::new(move |status| {

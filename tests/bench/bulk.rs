@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::http::{Client, get};
 use crate::scratch::Scratch;
 use crate::servers::{Server, transcript};
-use crate::synthetic::{Shape, session};
+use crate::synthetic::{Shape, USUAL_LINES, session};
 use crate::table::{Table, at, shown, time};
 
 pub(crate) fn bench(table: &mut Table) {
@@ -13,7 +13,8 @@ pub(crate) fn bench(table: &mut Table) {
     let idle_home = Scratch::new();
     let mut bytes = 0;
     for seed in 0..40 {
-        let shape = Shape { seed: 50 + seed, file_lines: 160, results: usize::MAX, bytes: 5_000_000 };
+        let (results, bytes_each) = (usize::MAX, 5_000_000);
+        let shape = Shape { seed: 50 + seed, file_lines: USUAL_LINES, results, bytes: bytes_each };
         let made = session(shape);
         let file = transcript(scratch.path(), &made.id);
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();

@@ -30,9 +30,9 @@ pub(crate) fn bench(table: &mut Table) {
     same_decisions(table, "corpora", &files);
     let sum = real.iter().map(|real| real.bytes.len()).sum();
     let paths: Vec<PathBuf> = real.iter().map(|real| real.path.clone()).collect();
-    whole_process(table, "corpora", &paths, sum, 9);
+    whole_process(table, "corpora", &paths, sum, 5);
     let all: Vec<&[u8]> = real.iter().map(|real| real.bytes.as_slice()).collect();
-    in_process(table, "corpora", &all, 9);
+    in_process(table, "corpora", &all, 5);
 }
 
 fn same_decisions(table: &mut Table, name: &str, files: &[(PathBuf, impl AsRef<[u8]>)]) {

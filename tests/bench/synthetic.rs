@@ -8,11 +8,14 @@ use serde_json::{Value, json};
 
 use crate::words::{Dice, NOUNS, PROSE, VERBS};
 
+/// Lines of an average source file, where texts are as long as real ones.
+pub(crate) const USUAL_LINES: usize = 160;
+
 /// How a session looks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape {
     pub(crate) seed: u64,
-    /// Lines of an average source file.
+    /// Lines of an average source file; other results are as much shorter or longer.
     pub(crate) file_lines: usize,
     /// It ends with so many results, or at so many bytes.
     pub(crate) results: usize,
@@ -40,12 +43,13 @@ pub(crate) struct Session {
 /// A session of about so many megabytes, with texts as long as real ones.
 pub(crate) fn megabytes(megabytes: usize) -> Session {
     let bytes = megabytes * 1_000_000;
-    session(Shape { seed: 1, file_lines: 160, results: usize::MAX, bytes })
+    session(Shape { seed: 1, file_lines: USUAL_LINES, results: usize::MAX, bytes })
 }
 
 /// A session of so many results, with short texts so that very many are made quickly.
 pub(crate) fn results(results: usize) -> Session {
-    session(Shape { seed: 2, file_lines: 24, results, bytes: usize::MAX })
+    let file_lines = if results > 20_000 { 8 } else { 24 };
+    session(Shape { seed: 2, file_lines, results, bytes: usize::MAX })
 }
 
 pub(crate) fn session(shape: Shape) -> Session {
@@ -80,6 +84,7 @@ struct SourceFile {
 
 struct Writer {
     dice: Dice,
+    shape: Shape,
     session: Session,
     bytes: usize,
     files: Vec<SourceFile>,
@@ -110,6 +115,7 @@ impl Writer {
         let session = Session { id, lines: Vec::new(), rows: Vec::new(), results: 0 };
         Self {
             dice,
+            shape,
             session,
             bytes: 0,
             files,
@@ -198,7 +204,7 @@ impl Writer {
         let at = self.dice.below(self.names.len());
         let pattern = self.names[at].clone();
         let mut text = String::new();
-        for _ in 0..6 + self.dice.below(40) {
+        for _ in 0..self.lines(6, 40) {
             let file = &self.files[self.dice.below(self.files.len())];
             let line = self.dice.below(file.text.len());
             let _infallible = writeln!(text, "{}:{}:{}", file.path, line + 1, file.text[line]);
@@ -210,7 +216,7 @@ impl Writer {
     fn tests(&mut self) -> Made {
         let fails = self.dice.chance(20);
         let mut text = String::from("   Compiling app v0.4.2 (/work/app)\n");
-        for _ in 0..20 + self.dice.below(60) {
+        for _ in 0..self.lines(20, 60) {
             let name = self.name();
             let _infallible = writeln!(text, "test {}::tests::{name} ... ok", self.dice.pick(&NOUNS));
         }
@@ -234,7 +240,7 @@ impl Writer {
     fn listing(&mut self) -> Made {
         let folder = self.dice.pick(&NOUNS);
         let mut text = String::new();
-        for _ in 0..5 + self.dice.below(30) {
+        for _ in 0..self.lines(5, 30) {
             let file = &self.files[self.dice.below(self.files.len())];
             let stem = file.path.rsplit('/').next().unwrap_or_default();
             let size = self.dice.below(90_000);
@@ -246,7 +252,7 @@ impl Writer {
 
     fn log(&mut self) -> Made {
         let mut text = String::new();
-        for number in 0..30 + self.dice.below(120) {
+        for number in 0..self.lines(30, 120) {
             let (verb, noun) = (self.dice.pick(&VERBS), self.dice.pick(&NOUNS));
             let level = ["INFO", "DEBUG", "WARN", "ERROR"][self.dice.low(4)];
             let _infallible = writeln!(
@@ -261,6 +267,11 @@ impl Writer {
             );
         }
         Made::shell(&format!("tail -n 150 /var/log/app/{}.log", self.dice.pick(&NOUNS)), text)
+    }
+
+    /// How many lines a result has whose like has so many in a session of the usual shape.
+    fn lines(&mut self, least: usize, more: usize) -> usize {
+        ((least + self.dice.below(more)) * self.shape.file_lines / USUAL_LINES).max(2)
     }
 
     fn name(&mut self) -> String {

@@ -170,6 +170,10 @@ pub struct ResultDecision<'a> {
     /// Characters (Unicode scalar values) of the result as the daemon read it. A caller whose text has
     /// another length leaves the result alone.
     pub chars: u64,
+    /// `truncate`: characters that go, the first number in the note (the second is `chars`, as is the
+    /// one number in the note for `drop`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub removed: Option<u64>,
     /// `truncate`: where the text is cut, in UTF-16 units as `JavaScript` counts, never inside a pair.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut_utf16: Option<u64>,
@@ -178,15 +182,15 @@ pub struct ResultDecision<'a> {
     /// `call: shortened`: which parts of its input are cut.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub leaves: Vec<LeafCut>,
-    /// The numbers in the note that takes the place of what goes.
-    pub note: Note,
 }
 
-/// Where one string of a call's input is cut.
+/// Where one string of a call's input is cut. On the wire an array of its four numbers, in this order:
+/// an answer may hold thousands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "[u64; 4]", into = "[u64; 4]")]
 pub struct LeafCut {
     /// Its place among the strings and numbers of the input, from 0, in the order of the transcript.
-    pub leaf: u32,
+    pub leaf: u64,
     /// Its whole length in UTF-16 units; a caller that finds another length leaves the call alone.
     pub utf16: u64,
     /// Where it is cut, in UTF-16 units.
@@ -195,13 +199,16 @@ pub struct LeafCut {
     pub removed: u64,
 }
 
-/// The numbers in a note.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Note {
-    /// Characters that go.
-    pub removed: u64,
-    /// Characters that there were.
-    pub total: u64,
+impl From<[u64; 4]> for LeafCut {
+    fn from([leaf, utf16, cut_utf16, removed]: [u64; 4]) -> Self {
+        Self { leaf, utf16, cut_utf16, removed }
+    }
+}
+
+impl From<LeafCut> for [u64; 4] {
+    fn from(cut: LeafCut) -> Self {
+        [cut.leaf, cut.utf16, cut.cut_utf16, cut.removed]
+    }
 }
 
 /// Sums over the results of a context.

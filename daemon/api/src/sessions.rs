@@ -81,8 +81,6 @@ pub struct Stats {
     pub requests: u64,
     /// Requests that ended in an error.
     pub errors: u64,
-    /// Requests that ended in a panic.
-    pub panics: u64,
     /// Compactions by outcome.
     pub compactions: OutcomeCounts,
     /// Results cut by them.
@@ -147,8 +145,6 @@ pub struct HookCounts {
     pub text: u64,
     /// With nothing to print.
     pub silent: u64,
-    /// After the hook's deadline.
-    pub late: u64,
 }
 
 /// Lines that held nothing for an index, by reason.

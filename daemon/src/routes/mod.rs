@@ -7,7 +7,7 @@ mod status;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::AtomicBool;
 use std::time::{Instant, SystemTime};
 
 use axum::Router;
@@ -40,8 +40,6 @@ pub struct App {
     pub polling: AtomicBool,
     /// All folders were walked once: every session that there is is known.
     pub walked: tokio::sync::watch::Sender<bool>,
-    /// Folders that are watched.
-    pub watched_dirs: AtomicU64,
 }
 
 /// All routes of v1.

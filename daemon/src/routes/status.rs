@@ -1,5 +1,7 @@
 //! `GET /v1/status`, `/v1/stats`, `/v1/metrics` and the description of the API itself.
 
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -40,9 +42,19 @@ pub(super) async fn status(State(app): State<Arc<App>>) -> Response {
         socket: app.socket.display().to_string(),
         watching: Watching {
             mode: if polling { WatchMode::Poll } else { WatchMode::Notify },
-            dirs: app.watched_dirs.load(Ordering::Relaxed),
+            dirs: folders(&app.sessions),
         },
     })
+}
+
+/// Folders that hold transcripts.
+fn folders(sessions: &Sessions) -> u64 {
+    let all = sessions.all();
+    let folders: BTreeSet<PathBuf> = all
+        .iter()
+        .filter_map(|session| session.file().path.parent().map(Path::to_path_buf))
+        .collect();
+    folders.len() as u64
 }
 
 fn count(sessions: &Sessions, wanted: impl Fn(&Known) -> bool) -> u64 {
@@ -56,7 +68,6 @@ pub(super) async fn stats(State(app): State<Arc<App>>) -> Response {
         uptime_s: app.started.1.elapsed().as_secs(),
         requests: stats.requests.get(),
         errors: stats.errors.get(),
-        panics: 0,
         compactions: OutcomeCounts {
             apply: stats.compactions_apply.get(),
             skip: stats.compactions_skip.get(),
@@ -70,7 +81,6 @@ pub(super) async fn stats(State(app): State<Arc<App>>) -> Response {
         hooks: HookCounts {
             text: stats.hooks_answered.get(),
             silent: stats.hooks_silent.get(),
-            late: 0,
         },
         bytes_read: stats.bytes_read.get(),
         lines_read: stats.lines_read.get(),

@@ -64,6 +64,17 @@ pub(super) fn list(items: &Value) -> Value {
     json!({ "type": "array", "items": items })
 }
 
+/// An array of so many whole numbers.
+pub(super) fn numbers(count: usize, about: &str) -> Value {
+    json!({
+        "type": "array",
+        "description": about,
+        "items": integer(),
+        "minItems": count,
+        "maxItems": count,
+    })
+}
+
 pub(super) fn reference(name: &str) -> Value {
     json!({ "$ref": format!("#/components/schemas/{name}") })
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::schema::{
-    boolean, integer, list, may, must, object, pattern, reference, string, time, words,
+    boolean, integer, list, may, must, numbers, object, pattern, reference, string, time, words,
 };
 use crate::compact::Outcome;
 use crate::error::ErrorCode;
@@ -87,16 +87,7 @@ fn compact() -> Value {
         ]),
         "CompactAnswer": compact_answer(),
         "ResultDecision": result_decision(),
-        "LeafCut": object("Where one string of a call's input is cut.", [
-            must("leaf", integer(), "Its place among the strings and numbers of the input, from 0, in the order of the transcript."),
-            must("utf16", integer(), "Its whole length in UTF-16 units; a caller that finds another leaves the call alone."),
-            must("cut_utf16", integer(), "Where it is cut, in UTF-16 units."),
-            must("removed", integer(), "Characters that go: the number in its note."),
-        ]),
-        "Note": object("The numbers in a note.", [
-            must("removed", integer(), "Characters that go."),
-            must("total", integer(), "Characters that there were."),
-        ]),
+        "LeafCut": numbers(4, "Where one string of a call's input is cut: its place among the strings and numbers of the input from 0, its whole length in UTF-16 units (a caller that finds another leaves the call alone), where it is cut in UTF-16 units, and the characters that go (the number in its note)."),
         "Counters": object("Sums over the results of a context.", [
             must("results", integer(), "Results looked at."),
             must("kept", integer(), "That stay whole."),
@@ -182,11 +173,7 @@ fn result_decision() -> Value {
                 list(&reference("LeafCut")),
                 "`call: shortened`: which parts of its input are cut.",
             ),
-            must(
-                "note",
-                reference("Note"),
-                "The numbers in the note that takes the place of what goes.",
-            ),
+            may("removed", integer(), "`truncate`: characters that go, a number in its note."),
         ],
     )
 }
@@ -239,7 +226,6 @@ fn stats() -> Value {
         "HookCounts": object("Hook requests by answer.", [
             may("text", integer(), "With text to print."),
             may("silent", integer(), "With nothing to print."),
-            may("late", integer(), "After the hook's deadline."),
         ]),
         "SkipCounts": object("Lines that held nothing for an index, by reason.", [
             may("blank", integer(), "White space."),
@@ -259,7 +245,6 @@ fn stats_object() -> Value {
             may("uptime_s", integer(), "Seconds since the start."),
             may("requests", integer(), "Requests served, errors included."),
             may("errors", integer(), "Requests that ended in an error."),
-            may("panics", integer(), "Requests that ended in a panic."),
             may("compactions", reference("OutcomeCounts"), "Compactions by outcome."),
             may("results_truncated", integer(), "Results cut by them."),
             may("results_dropped", integer(), "Results dropped by them."),
