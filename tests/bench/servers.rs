@@ -119,7 +119,7 @@ impl Server {
             if figures["indexed"].as_u64() >= Some(sessions) && figures["bulk_queue"] == 0 {
                 return;
             }
-            assert!(started.elapsed() < Duration::from_secs(300), "not indexed: {status}");
+            assert!(started.elapsed() < Duration::from_secs(120), "not indexed: {status}");
             std::thread::sleep(Duration::from_millis(2));
         }
     }

@@ -49,7 +49,7 @@ pub(crate) fn megabytes(megabytes: usize) -> Session {
 /// A session of so many results, with short texts so that very many are made quickly.
 pub(crate) fn results(results: usize) -> Session {
     let file_lines = if results > 20_000 { 8 } else { 24 };
-    session(Shape { seed: 2, file_lines, results, bytes: usize::MAX })
+    session(Shape { seed: results as u64, file_lines, results, bytes: usize::MAX })
 }
 
 pub(crate) fn session(shape: Shape) -> Session {

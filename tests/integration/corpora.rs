@@ -29,7 +29,9 @@ fn real_sessions() {
     walk(&root, &mut files);
     assert!(!files.is_empty(), "no transcripts under {}", root.display());
     // The largest first, shared by the cores.
-    files.sort_by_key(|path| std::cmp::Reverse(std::fs::metadata(path).map_or(0, |meta| meta.len())));
+    files.sort_by_key(|path| {
+        std::cmp::Reverse(std::fs::metadata(path).map_or(0, |meta| meta.len()))
+    });
     let start = Instant::now();
     let next = AtomicUsize::new(0);
     let workers = std::thread::available_parallelism().map_or(2, usize::from);
@@ -124,7 +126,9 @@ fn twice(host: Host, lines: &[Vec<u8>]) -> Result<(), String> {
     let index = fed(host, &settings, &first);
     let pass = index.pass(History::Context, Profile::Standard, &Pins::default());
     match pass.iter().find(|decided| decided.ruling.decision != Decision::Keep) {
-        Some(again) => Err(format!("a second pass changes {} ({})", again.id, again.ruling.rule.name())),
+        Some(again) => {
+            Err(format!("a second pass changes {} ({})", again.id, again.ruling.rule.name()))
+        }
         None => Ok(()),
     }
 }

@@ -60,9 +60,7 @@ fn is_hosts(text: &str) -> bool {
 fn shown_item(role: Role, item: &Item<'_>) -> Option<Shown> {
     match item {
         Item::Call(call) => Some(Shown::Call(call.id.to_string())),
-        Item::Result(result) => {
-            Some(Shown::Result(result.id.to_string(), result.text.to_string()))
-        }
+        Item::Result(result) => Some(Shown::Result(result.id.to_string(), result.text.to_string())),
         Item::Text(text) if !is_hosts(text) => Some(Shown::Said(role, text.to_string())),
         _ => None,
     }
@@ -169,7 +167,8 @@ fn check_requests(name: &str, wire: &str, skip: usize) -> usize {
         }
         let number = &request["n"];
         let sent = flat(sent(request));
-        let of_agent = agents.front().is_some_and(|agent| flat(agent.clone()).first() == sent.first());
+        let of_agent =
+            agents.front().is_some_and(|agent| flat(agent.clone()).first() == sent.first());
         let queue = if of_agent { &mut agents } else { &mut expected };
         let Some(held) = queue.pop_front() else {
             panic!("{name}: request {number} has no row in the transcript");
@@ -290,10 +289,11 @@ fn rollouts_are_read_whole() {
         ("native-fork", 15, 15),
         ("revert-segment", 12, 12),
         ("subagent", 1, 1),
-        ("fork-resume", 21, 20),
+        ("fork-resume", 21, 21),
     ] {
         let index = rollout(&codex(name, ".jsonl"));
-        let found = (results(&index, History::Whole).len(), results(&index, History::Context).len());
+        let found =
+            (results(&index, History::Whole).len(), results(&index, History::Context).len());
         println!("{name}: {found:?} sealed {}", index.facts().sealed);
         assert_eq!(found, (whole, context), "{name}");
         assert_eq!(index.facts().sealed, name == "compacted-remote", "{name}");
@@ -318,9 +318,9 @@ fn a_fork_is_what_the_host_sends() {
         }
         index.apply(line, 0);
     }
-    let outputs = sent.iter().filter(|item| {
-        item["type"].as_str().is_some_and(|kind| kind.ends_with("_output"))
-    });
+    let outputs = sent
+        .iter()
+        .filter(|item| item["type"].as_str().is_some_and(|kind| kind.ends_with("_output")));
     let outputs: Vec<(String, String)> = outputs
         .map(|item| {
             let line = serde_json::json!({"type": "response_item", "payload": item}).to_string();

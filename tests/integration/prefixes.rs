@@ -81,7 +81,7 @@ fn in_batches(case: &Case, lines: &[Vec<u8>]) -> Result<(), String> {
 
 #[test]
 fn batches_and_snapshots() {
-    for seed in seeds(150) {
+    for seed in seeds(40) {
         let case = Case::new(seed ^ 0x5000_0000, 60, None);
         let lines = &case.session.lines;
         if in_batches(&case, lines).is_err() {
@@ -104,8 +104,10 @@ fn at_the_end(case: &Case, lines: &[Vec<u8>]) -> Result<(), String> {
         often.settle();
     }
     for history in [History::Context, History::Whole] {
-        let (a, b) = (index.pass(history, compactd_core::rules::Profile::Standard, &case.pins),
-            often.pass(history, compactd_core::rules::Profile::Standard, &case.pins));
+        let (a, b) = (
+            index.pass(history, compactd_core::rules::Profile::Standard, &case.pins),
+            often.pass(history, compactd_core::rules::Profile::Standard, &case.pins),
+        );
         if !a.iter().eq(b.iter()) {
             return Err(format!("{history:?}: settled once and settled often differ"));
         }
@@ -114,7 +116,7 @@ fn at_the_end(case: &Case, lines: &[Vec<u8>]) -> Result<(), String> {
         }
         let freed: i64 = a.iter().map(|decided| decided.freed_chars).sum();
         let totals = a.totals();
-        if totals.chars_before.checked_sub_signed(freed) != Some(totals.chars_after) {
+        if i128::from(totals.chars_before) - i128::from(freed) != i128::from(totals.chars_after) {
             return Err(format!("{history:?}: sums do not add up"));
         }
     }

@@ -75,12 +75,10 @@ pub fn apply(host: Host, lines: &[Vec<u8>], pass: &Pass<'_>) -> Vec<Vec<u8>> {
         }
         let at = decided.line as usize;
         let left = compare::left(host, &decided, &lines);
-        match (&left, decided.call) {
-            (Some(left), _) => edit(host, &mut lines[at], |item| {
-                set_result(host, item, decided.id, left)
-            }),
-            (None, _) => edit(host, &mut lines[at], |item| remove(host, item, decided.id)),
-        }
+        edit(host, &mut lines[at], |item| match &left {
+            Some(left) => set_result(host, item, decided.id, left),
+            None => remove(host, item, decided.id),
+        });
         match decided.call {
             CallFate::Kept => {}
             CallFate::Removed => {
@@ -109,9 +107,10 @@ fn shorten(host: Host, lines: &mut [Vec<u8>], decided: &Decided<'_>) {
                 each_leaf(&mut input, &mut |leaf| {
                     lengths.push(leaf.as_str().map_or(0, |text| text.encode_utf16().count()));
                 });
-                decided.leaves.iter().all(|cut| {
-                    lengths.get(cut.leaf as usize) == Some(&(cut.utf16 as usize))
-                })
+                decided
+                    .leaves
+                    .iter()
+                    .all(|cut| lengths.get(cut.leaf as usize) == Some(&(cut.utf16 as usize)))
             };
             if !fits {
                 return false;
@@ -267,7 +266,11 @@ fn input_of(host: Host, item: &Value, id: &str) -> Option<Value> {
         Host::Claude => item.get("input")?,
         Host::Codex => item.get(codex_key(item))?,
     };
-    Some(if host == Host::Codex { inner_object(input).unwrap_or_else(|| input.clone()) } else { input.clone() })
+    Some(if host == Host::Codex {
+        inner_object(input).unwrap_or_else(|| input.clone())
+    } else {
+        input.clone()
+    })
 }
 
 fn set_input(host: Host, item: &mut Value, input: Value) {

@@ -103,7 +103,10 @@ impl Question {
             rule: decided.rule.to_owned(),
             left: decided.left,
         };
-        View { messages: found.messages, verdicts: found.results.into_iter().map(verdict).collect() }
+        View {
+            messages: found.messages,
+            verdicts: found.results.into_iter().map(verdict).collect(),
+        }
     }
 
     /// What a settled index says. `lines` are those it was fed, for the texts that are cut.
@@ -208,6 +211,8 @@ pub fn difference(index: &View, rescan: &View) -> Option<String> {
 /// How often each rule decided, for a look at what sessions exercise.
 pub fn count(counts: &mut HashMap<String, usize>, view: &View) {
     for verdict in &view.verdicts {
-        *counts.entry(format!("{} {} {}", verdict.rule, verdict.decision, verdict.call)).or_default() += 1;
+        *counts
+            .entry(format!("{} {} {}", verdict.rule, verdict.decision, verdict.call))
+            .or_default() += 1;
     }
 }

@@ -47,7 +47,7 @@ impl Rng {
         Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0xD1B5_4A32_D192_ED03)
     }
 
-    pub fn next(&mut self) -> u64 {
+    pub fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -58,7 +58,7 @@ impl Rng {
     /// A number below `end` (0 if that is 0).
     pub fn below(&mut self, end: usize) -> usize {
         let end = end.max(1) as u64;
-        usize::try_from(self.next() % end).unwrap_or(0)
+        usize::try_from(self.number() % end).unwrap_or(0)
     }
 
     /// True in so many of a hundred cases.

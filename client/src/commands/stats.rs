@@ -21,12 +21,7 @@ fn view(stats: &Stats) -> String {
         ("running", span(stats.uptime_s)),
         (
             "requests",
-            format!(
-                "{}, {} failed, {} panicked",
-                number(stats.requests),
-                number(stats.errors),
-                number(stats.panics)
-            ),
+            format!("{}, {} failed", number(stats.requests), number(stats.errors)),
         ),
         (
             "compactions",
@@ -53,7 +48,7 @@ fn view(stats: &Stats) -> String {
         ),
         (
             "hooks",
-            format!("{} with text, {} silent, {} late", hooks.text, hooks.silent, hooks.late),
+            format!("{} with text, {} silent", hooks.text, hooks.silent),
         ),
         ("read", format!("{} in {} lines", bytes(stats.bytes_read), number(stats.lines_read))),
         (

@@ -271,12 +271,11 @@ fn compacted(payload: &Value, cwd: Option<&String>) -> Option<Vec<Row>> {
     if !items.iter().all(well_formed) {
         return None;
     }
-    let mut rows =
-        items.iter().filter_map(|item| response_item(item, cwd)).collect::<Vec<_>>();
+    let mut rows = items.iter().filter_map(|item| response_item(item, cwd)).collect::<Vec<_>>();
     // The summary stands among them as if the person had said it.
     for row in rows.iter_mut().filter(|row| row.role == Role::User) {
-        row.meta |= !message.is_empty()
-            && matches!(&row.items[..], [Item::Text(text)] if text == message);
+        row.meta |=
+            !message.is_empty() && matches!(&row.items[..], [Item::Text(text)] if text == message);
     }
     Some(rows)
 }

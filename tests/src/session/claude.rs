@@ -1,5 +1,7 @@
 //! Claude Code's transcripts.
 
+#![allow(clippy::needless_pass_by_value, reason = "`json!(..)` reads best without a borrow")]
+
 use serde_json::{Value, json};
 
 use super::words::{Act, Call, FILES, World};
@@ -127,8 +129,7 @@ impl Writer<'_> {
             blocks.push(json!({"type": "text", "text": self.world.spoken(self.rng)}));
         }
         let count = self.rng.pick(&[0, 1, 1, 1, 1, 1, 2, 3]);
-        let calls: Vec<Call> =
-            (0..count).map(|_| self.world.call(self.rng)).collect();
+        let calls: Vec<Call> = (0..count).map(|_| self.world.call(self.rng)).collect();
         if blocks.is_empty() && calls.is_empty() {
             blocks.push(json!({"type": "text", "text": "ok"}));
         }
@@ -173,7 +174,8 @@ impl Writer<'_> {
             calls.reverse();
         }
         if calls.len() > 1 && self.rng.chance(15) {
-            let blocks: Vec<Value> = calls.iter().map(|(call, _)| tool_result(self.rng, call)).collect();
+            let blocks: Vec<Value> =
+                calls.iter().map(|(call, _)| tool_result(self.rng, call)).collect();
             self.row(json!({"type": "user", "message": {"role": "user", "content": blocks}}));
             return;
         }
@@ -229,10 +231,13 @@ impl Writer<'_> {
             }
             11 => {
                 let call = self.world.call(self.rng);
-                let blocks = json!([{"type": "text", "text": self.world.spoken(self.rng)}, tool_use(&call)]);
+                let blocks =
+                    json!([{"type": "text", "text": self.world.spoken(self.rng)}, tool_use(&call)]);
                 self.raw(&json!({"type": "assistant", "cwd": "/work/app", "message": {"id": "old", "content": blocks}}));
                 let blocks = json!([tool_result(self.rng, &call)]);
-                self.raw(&json!({"type": "user", "cwd": "/work/app", "message": {"content": blocks}}));
+                self.raw(
+                    &json!({"type": "user", "cwd": "/work/app", "message": {"content": blocks}}),
+                );
             }
             12 => {
                 let garbage: &[u8] = self.rng.pick::<&[u8]>(&[
@@ -399,7 +404,8 @@ impl Writer<'_> {
                 continue;
             }
             let blocks = row["message"]["content"].as_array().cloned().unwrap_or_default();
-            called.extend(blocks.iter().filter_map(|block| block["id"].as_str().map(str::to_owned)));
+            called
+                .extend(blocks.iter().filter_map(|block| block["id"].as_str().map(str::to_owned)));
             let mut answered = blocks.iter().filter_map(|block| block["tool_use_id"].as_str());
             if !answered.all(|id| called.remove(id)) {
                 continue;
@@ -426,10 +432,9 @@ fn tool_use(call: &Call) -> Value {
             ("Read", input)
         }
         Act::Shell { command } => ("Bash", json!({"command": command})),
-        Act::Edit { file, old, new } => (
-            "Edit",
-            json!({"file_path": FILES[*file], "old_string": old, "new_string": new}),
-        ),
+        Act::Edit { file, old, new } => {
+            ("Edit", json!({"file_path": FILES[*file], "old_string": old, "new_string": new}))
+        }
         Act::Write { file, content } => {
             ("Write", json!({"file_path": FILES[*file], "content": content}))
         }

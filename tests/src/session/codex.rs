@@ -28,7 +28,9 @@ pub(super) fn lines(rng: &mut Rng, kind: Kind, steps: usize) -> Vec<Vec<u8>> {
         waiting: Vec::new(),
     };
     let meta = json!({"id": "t-1", "session_id": "t-1", "cwd": "/work/app", "cli_version": "0.1"});
-    writer.line(&json!({"type": "session_meta", "timestamp": "2026-11-30T00:00:00Z", "payload": meta}));
+    writer.line(
+        &json!({"type": "session_meta", "timestamp": "2026-11-30T00:00:00Z", "payload": meta}),
+    );
     writer.developer();
     writer.prompt();
     for _ in 0..steps {
@@ -53,7 +55,9 @@ impl Writer<'_> {
 
     fn message(&mut self, role: &str, text: &str) {
         let kind = if role == "assistant" { "output_text" } else { "input_text" };
-        self.item(json!({"type": "message", "role": role, "content": [{"type": kind, "text": text}]}));
+        self.item(
+            json!({"type": "message", "role": role, "content": [{"type": kind, "text": text}]}),
+        );
     }
 
     fn developer(&mut self) {
@@ -77,8 +81,12 @@ impl Writer<'_> {
             0 => self.prompt(),
             1 => self.developer(),
             2 => self.item(json!({"type": "reasoning", "summary": [], "encrypted_content": "x"})),
-            3 => self.event(&json!({"type": "token_count", "info": {"last_token_usage": {"input_tokens": 9}}})),
-            4 => self.line(&json!({"type": "turn_context", "payload": {"cwd": "/work/app", "model": "m"}})),
+            3 => self.event(
+                &json!({"type": "token_count", "info": {"last_token_usage": {"input_tokens": 9}}}),
+            ),
+            4 => self.line(
+                &json!({"type": "turn_context", "payload": {"cwd": "/work/app", "model": "m"}}),
+            ),
             _ => self.turn(),
         }
     }
@@ -114,7 +122,9 @@ impl Writer<'_> {
         }
         if let Act::Shell { command } = &call.act {
             let code = i32::from(call.error);
-            self.event(&json!({"type": "exec_command_begin", "call_id": call.id, "command": command}));
+            self.event(
+                &json!({"type": "exec_command_begin", "call_id": call.id, "command": command}),
+            );
             if self.rng.chance(50) {
                 self.command(&call.id, command, code);
             }
@@ -142,9 +152,14 @@ impl Writer<'_> {
             0 => json!(text),
             1 => json!([{"type": "input_text", "text": text}]),
             2 => json!({"content": text, "success": !call.error}),
-            3 => json!(json!({"output": text, "metadata": {"exit_code": code, "duration_seconds": 0.1}}).to_string()),
+            3 => json!(
+                json!({"output": text, "metadata": {"exit_code": code, "duration_seconds": 0.1}})
+                    .to_string()
+            ),
             4 => json!(format!("Exit code: {code}\nWall time: 0.1 seconds\nOutput:\n{text}")),
-            _ => json!(format!("Chunk ID: 12ab\nWall time: 0.1000 seconds\nProcess exited with code {code}\nOriginal token count: 31337\nOutput:\n{text}")),
+            _ => json!(format!(
+                "Chunk ID: 12ab\nWall time: 0.1000 seconds\nProcess exited with code {code}\nOriginal token count: 31337\nOutput:\n{text}"
+            )),
         }
     }
 
@@ -231,11 +246,8 @@ impl Writer<'_> {
     fn compacted(&mut self) {
         let summary = format!("Summary: {}", self.world.prose(self.rng));
         let from = self.items.len().saturating_sub(2 + self.rng.below(20));
-        let mut history: Vec<Value> = self.items[from..]
-            .iter()
-            .filter(|_| self.rng.chance(80))
-            .cloned()
-            .collect();
+        let mut history: Vec<Value> =
+            self.items[from..].iter().filter(|_| self.rng.chance(80)).cloned().collect();
         if self.rng.chance(50) {
             history.push(json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": summary}]}));
         }

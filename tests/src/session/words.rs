@@ -161,9 +161,9 @@ impl World {
         let mut text = String::new();
         for (number, line) in all.iter().enumerate().skip(from).take(lines) {
             match style {
-                0 => text.push_str(&format!("{:>6}\t{line}\n", number + 1)),
-                1 => text.push_str(&format!("{:>6}→{line}\n", number + 1)),
-                _ => text.push_str(&format!("{line}\n")),
+                0 => text.push_str(&[&format!("{:>6}\t", number + 1), line, "\n"].concat()),
+                1 => text.push_str(&[&format!("{:>6}→", number + 1), line, "\n"].concat()),
+                _ => text.push_str(&[line, "\n"].concat()),
             }
             if line.chars().count() >= 40 {
                 self.shown.push(line.clone());
@@ -208,7 +208,7 @@ impl World {
                 (Act::Shell { command }, self.shown_lines(rng, file, from, lines))
             }
             7 | 8 => {
-                self.versions[file] += 1 + rng.next() % 2;
+                self.versions[file] += 1 + rng.number() % 2;
                 let old = if rng.chance(40) { self.long_text(rng) } else { self.prose(rng) };
                 let new = if rng.chance(40) { self.long_text(rng) } else { self.prose(rng) };
                 (Act::Edit { file, old, new }, format!("The file {} was changed.", FILES[file]))
@@ -257,7 +257,10 @@ impl World {
             output = match rng.below(4) {
                 0 => note::dropped(rng.below(5000)),
                 1 => format!("{}\n", note::dropped(17)),
-                2 => format!("{}[output cut by compactd: 9 of 7 chars removed; re-run the call to see it]", self.prose(rng)),
+                2 => format!(
+                    "{}[output cut by compactd: 9 of 7 chars removed; re-run the call to see it]",
+                    self.prose(rng)
+                ),
                 _ => {
                     let long = self.output(rng) + &"tail ".repeat(90);
                     note::cut(&long, 200).map_or(long, |cut| cut.left)
@@ -268,19 +271,34 @@ impl World {
     }
 
     fn rerunnable(&mut self, rng: &mut Rng) -> String {
-        let words = ["ls -la src", "git status", "git log --oneline", "npm test", "cargo test", "pytest -q", "cargo build", "git diff src/cart.rs"];
+        let words = [
+            "ls -la src",
+            "git status",
+            "git log --oneline",
+            "npm test",
+            "cargo test",
+            "pytest -q",
+            "cargo build",
+            "git diff src/cart.rs",
+        ];
         rng.pick(&words).to_owned()
     }
 
     fn other(&mut self, rng: &mut Rng) -> (Act, String) {
         let query = self.prose(rng);
         let act = match rng.below(5) {
-            0 => Act::Other { name: "Grep", input: json!({"pattern": query, "path": "/work/app/src"}) },
+            0 => Act::Other {
+                name: "Grep",
+                input: json!({"pattern": query, "path": "/work/app/src"}),
+            },
             1 => Act::Other {
                 name: "TodoWrite",
                 input: json!({"todos": [{"content": query, "n": 4096}, {"content": self.long_text(rng)}]}),
             },
-            2 => Act::Other { name: "mcp__server__tool", input: json!({"q": query, "deep": {"list": [1, "cart_total", null, true]}}) },
+            2 => Act::Other {
+                name: "mcp__server__tool",
+                input: json!({"q": query, "deep": {"list": [1, "cart_total", null, true]}}),
+            },
             3 => {
                 // Longer than what is searched as text.
                 let long = self.long_text(rng) + &"filler words ".repeat(330) + &self.prose(rng);

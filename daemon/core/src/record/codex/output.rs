@@ -51,7 +51,8 @@ pub(super) fn result<'a>(
     }
     let decoded = if custom { decoded(&found.texts) } else { None };
     failed |= found.texts.iter().any(|text| text.starts_with("Script error:"));
-    let first_part = (found.texts.len() > 1).then(|| found.texts.first().map_or(0, |text| text.len()));
+    let first_part =
+        (found.texts.len() > 1).then(|| found.texts.first().map_or(0, |text| text.len()));
     let text = joined(found.texts);
     let mut header = Header::of(&text);
     if header.body > 0 && first_part == Some(header.body) {
