@@ -2,8 +2,8 @@
 
 use std::ffi::OsString;
 
-pub use compactd_api::config::{Config, ConfigError};
 use compactd_api::config::Lookups;
+pub use compactd_api::config::{Config, ConfigError};
 use compactd_api::convert;
 use compactd_core::rules::Profile;
 use compactd_core::settings::Settings;

@@ -49,7 +49,10 @@ fn same_decisions(table: &mut Table, name: &str, files: &[(PathBuf, impl AsRef<[
                 let differ = differing(&index, &dump);
                 if differ > 0 {
                     let first = index.iter().zip(&dump).find(|(a, b)| a != b);
-                    eprintln!("  {} whole={whole}: {differ} differ, first {first:?}", path.display());
+                    eprintln!(
+                        "  {} whole={whole}: {differ} differ, first {first:?}",
+                        path.display()
+                    );
                 }
                 js += differ;
             }

@@ -24,8 +24,7 @@ pub(crate) fn peer() -> Command {
 }
 
 pub(crate) fn dump(file: &Path, whole: bool) -> Dump {
-    let (history, profile) =
-        if whole { ("whole", "reference") } else { ("context", "standard") };
+    let (history, profile) = if whole { ("whole", "reference") } else { ("context", "standard") };
     let mut command = peer();
     command.arg(file).args(["--history", history, "--profile", profile, "--dump"]);
     let output = command.stdout(Stdio::piped()).output().unwrap();

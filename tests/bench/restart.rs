@@ -14,7 +14,8 @@ pub(crate) fn bench(table: &mut Table) {
     let scratch = Scratch::new();
     let mut bytes = 0;
     for seed in 0..FILES {
-        let made = session(Shape { seed: 100 + seed, file_lines: 60, results: 8, bytes: usize::MAX });
+        let made =
+            session(Shape { seed: 100 + seed, file_lines: 60, results: 8, bytes: usize::MAX });
         let file = transcript(scratch.path(), &made.id);
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
         std::fs::write(&file, made.bytes()).unwrap();
@@ -42,6 +43,11 @@ pub(crate) fn bench(table: &mut Table) {
     }
     let megabytes = bytes as f64 / 1e6;
     let about = format!("start over {FILES} sessions ({megabytes:.0} MB)");
-    table.cost(&format!("{about}, first answer, with : without snapshots"), &warm.0, &cold.0, "≤ 20 ms");
+    table.cost(
+        &format!("{about}, first answer, with : without snapshots"),
+        &warm.0,
+        &cold.0,
+        "≤ 20 ms",
+    );
     table.faster(&format!("{about}, all indexed, with : without snapshots"), &warm.1, &cold.1, "");
 }

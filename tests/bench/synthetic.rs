@@ -137,7 +137,12 @@ impl Writer {
         let message = format!("msg_01{}", token(&mut self.dice, 22));
         if self.dice.chance(55) {
             let text = self.prose();
-            self.assistant(&message, &json!({"type": "text", "text": text}), Vec::new(), text.len());
+            self.assistant(
+                &message,
+                &json!({"type": "text", "text": text}),
+                Vec::new(),
+                text.len(),
+            );
         }
         let calls = if self.dice.chance(15) { 2 } else { 1 };
         let mut open = Vec::new();
@@ -145,7 +150,8 @@ impl Writer {
             let id = format!("toolu_01{}", token(&mut self.dice, 22));
             let call = self.call();
             let chars = call.input.to_string().len();
-            let block = json!({"type": "tool_use", "id": id, "name": call.tool, "input": call.input});
+            let block =
+                json!({"type": "tool_use", "id": id, "name": call.tool, "input": call.input});
             self.assistant(&message, &block, vec![id.clone()], chars);
             open.push((id, call));
         }
@@ -218,7 +224,8 @@ impl Writer {
         let mut text = String::from("   Compiling app v0.4.2 (/work/app)\n");
         for _ in 0..self.lines(20, 60) {
             let name = self.name();
-            let _infallible = writeln!(text, "test {}::tests::{name} ... ok", self.dice.pick(&NOUNS));
+            let _infallible =
+                writeln!(text, "test {}::tests::{name} ... ok", self.dice.pick(&NOUNS));
         }
         if fails {
             let name = self.name();
@@ -316,9 +323,11 @@ impl Writer {
         for _ in 0..4 {
             let lines: Vec<&str> = made.text.lines().collect();
             let line = lines[self.dice.below(lines.len())].trim();
-            if let Some(name) = line
-                .split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
-                .find(|word| word.len() > 6 && (word.contains('_') || word.bytes().any(|b| b.is_ascii_uppercase())))
+            if let Some(name) =
+                line.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).find(|word| {
+                    word.len() > 6
+                        && (word.contains('_') || word.bytes().any(|b| b.is_ascii_uppercase()))
+                })
             {
                 self.seen.push(name.to_owned());
             }
@@ -475,8 +484,13 @@ fn code_line(dice: &mut Dice, names: &[String]) -> String {
         8 => format!("{indent}{x}.push({a}({b}, {y})?);"),
         9 => format!("{indent}for {x} in {a}.iter().filter(|{y}| {y}.{b} > {}) {{", dice.below(90)),
         10 => format!("{indent}use crate::{x}::{{{a}, {b}, {c}}};"),
-        11 => format!("{indent}assert_eq!({a}({}), \"{}\");", dice.below(90_000), sentence(dice, 4)),
-        12 => format!("{indent}\"{x}\": {{\"{y}\": {}, \"{a}\": \"src/{x}/{y}.rs\"}},", dice.below(900)),
+        11 => {
+            format!("{indent}assert_eq!({a}({}), \"{}\");", dice.below(90_000), sentence(dice, 4))
+        }
+        12 => format!(
+            "{indent}\"{x}\": {{\"{y}\": {}, \"{a}\": \"src/{x}/{y}.rs\"}},",
+            dice.below(900)
+        ),
         _ => format!("{indent}self.{x}.{a} = {b}::{c}({y});"),
     }
 }

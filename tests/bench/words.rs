@@ -4,26 +4,27 @@ pub(crate) const VERBS: [&str; 40] = [
     "parse", "load", "store", "fetch", "merge", "split", "render", "resolve", "apply", "update",
     "remove", "insert", "encode", "decode", "flush", "open", "close", "read", "write", "check",
     "build", "start", "stop", "retry", "schedule", "collect", "format", "compare", "sort", "group",
-    "filter", "validate", "compute", "convert", "copy", "reset", "lock", "notify", "record", "trace",
+    "filter", "validate", "compute", "convert", "copy", "reset", "lock", "notify", "record",
+    "trace",
 ];
 
 pub(crate) const NOUNS: [&str; 60] = [
     "session", "request", "response", "buffer", "cursor", "header", "token", "config", "index",
-    "cache", "entry", "record", "segment", "stream", "socket", "client", "server", "worker", "queue",
-    "batch", "timer", "router", "handler", "filter", "schema", "column", "table", "query", "result",
-    "error", "user", "account", "invoice", "order", "price", "cart", "payment", "event", "metric",
-    "report", "snapshot", "journal", "page", "block", "node", "edge", "graph", "layout", "widget",
-    "theme", "locale", "message", "channel", "topic", "offset", "lease", "quota", "limit", "window",
-    "budget",
+    "cache", "entry", "record", "segment", "stream", "socket", "client", "server", "worker",
+    "queue", "batch", "timer", "router", "handler", "filter", "schema", "column", "table", "query",
+    "result", "error", "user", "account", "invoice", "order", "price", "cart", "payment", "event",
+    "metric", "report", "snapshot", "journal", "page", "block", "node", "edge", "graph", "layout",
+    "widget", "theme", "locale", "message", "channel", "topic", "offset", "lease", "quota",
+    "limit", "window", "budget",
 ];
 
 pub(crate) const PROSE: [&str; 64] = [
-    "the", "a", "this", "that", "it", "is", "was", "are", "be", "has", "had", "will", "would", "can",
-    "should", "could", "when", "while", "before", "after", "then", "because", "so", "but", "and", "or",
-    "not", "only", "still", "now", "here", "there", "with", "without", "from", "into", "over", "under",
-    "first", "last", "next", "same", "other", "new", "old", "value", "path", "file", "line", "call",
-    "test", "change", "case", "branch", "loop", "state", "type", "field", "list", "map", "caller",
-    "problem", "reason", "place",
+    "the", "a", "this", "that", "it", "is", "was", "are", "be", "has", "had", "will", "would",
+    "can", "should", "could", "when", "while", "before", "after", "then", "because", "so", "but",
+    "and", "or", "not", "only", "still", "now", "here", "there", "with", "without", "from", "into",
+    "over", "under", "first", "last", "next", "same", "other", "new", "old", "value", "path",
+    "file", "line", "call", "test", "change", "case", "branch", "loop", "state", "type", "field",
+    "list", "map", "caller", "problem", "reason", "place",
 ];
 
 /// Numbers from a seed (splitmix64): the same on every machine.

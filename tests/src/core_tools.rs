@@ -13,13 +13,7 @@ use crate::rescan;
 pub struct CoreTools(Tools);
 
 impl rescan::ToolSemantics for CoreTools {
-    fn action(
-        &self,
-        host: &str,
-        tool: &str,
-        input: &Value,
-        cwd: Option<&str>,
-    ) -> rescan::Action {
+    fn action(&self, host: &str, tool: &str, input: &Value, cwd: Option<&str>) -> rescan::Action {
         convert(self.whole_action(host, tool, input, cwd))
     }
 

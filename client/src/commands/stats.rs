@@ -19,10 +19,7 @@ fn view(stats: &Stats) -> String {
     let Stats { compactions: by, compact_micros: times, hooks, skipped, .. } = stats;
     let lines = [
         ("running", span(stats.uptime_s)),
-        (
-            "requests",
-            format!("{}, {} failed", number(stats.requests), number(stats.errors)),
-        ),
+        ("requests", format!("{}, {} failed", number(stats.requests), number(stats.errors))),
         (
             "compactions",
             format!(
@@ -46,10 +43,7 @@ fn view(stats: &Stats) -> String {
                 times.p50, times.p99, times.max
             ),
         ),
-        (
-            "hooks",
-            format!("{} with text, {} silent", hooks.text, hooks.silent),
-        ),
+        ("hooks", format!("{} with text, {} silent", hooks.text, hooks.silent)),
         ("read", format!("{} in {} lines", bytes(stats.bytes_read), number(stats.lines_read))),
         (
             "skipped lines",

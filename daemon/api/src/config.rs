@@ -82,9 +82,8 @@ impl Config {
         };
         let file = path.as_deref().zip(text.as_deref());
         let resolved = resolve(Sources { cli, env: lookups.variable, file })?;
-        let folder = |name| {
-            (lookups.variable)(name).filter(|value| !value.is_empty()).map(PathBuf::from)
-        };
+        let folder =
+            |name| (lookups.variable)(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         Ok(Self {
             env,
             resolved,

@@ -142,9 +142,7 @@ fn explained<'a>(
         Decision::Keep => None,
         Decision::Drop if decided.call == rules::CallFate::Removed => None,
         Decision::Drop => Some(note::dropped(decided.chars as usize)),
-        Decision::Truncate => {
-            text.and_then(|text| note::cut(text, keep_chars)).map(|cut| cut.left)
-        }
+        Decision::Truncate => text.and_then(|text| note::cut(text, keep_chars)).map(|cut| cut.left),
     };
     ExplainedResult {
         id: Text::from(decided.id),

@@ -82,9 +82,7 @@ impl ErrorCode {
             }
             Self::PayloadTooLarge => Some("send ids and lengths, never the text of messages"),
             Self::UnsupportedMediaType => Some("send Content-Type: application/json"),
-            Self::UpgradeRequired => {
-                Some("the daemon is older than its caller: restart it")
-            }
+            Self::UpgradeRequired => Some("the daemon is older than its caller: restart it"),
             Self::PeerDenied => Some("each user runs a daemon of their own"),
             Self::HostUnknown => Some("hosts are claude and codex"),
             Self::ProfileUnknown => Some("profiles are reference and standard"),

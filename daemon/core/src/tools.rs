@@ -276,8 +276,7 @@ impl Tools {
                     .map(|pattern| Rerunnable { needs_pass, even_if_used: pattern.even_if_used })
                     .max_by_key(|found| found.even_if_used)
             };
-            out.rerunnable =
-                listed(&self.rerunnable, false).or_else(|| listed(&self.tests, true));
+            out.rerunnable = listed(&self.rerunnable, false).or_else(|| listed(&self.tests, true));
         }
         out
     }

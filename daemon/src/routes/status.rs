@@ -78,10 +78,7 @@ pub(super) async fn stats(State(app): State<Arc<App>>) -> Response {
         results_dropped: stats.results_dropped.get(),
         tokens_freed: stats.tokens_freed.get(),
         compact_micros: Times { count, p50, p99, max },
-        hooks: HookCounts {
-            text: stats.hooks_answered.get(),
-            silent: stats.hooks_silent.get(),
-        },
+        hooks: HookCounts { text: stats.hooks_answered.get(), silent: stats.hooks_silent.get() },
         bytes_read: stats.bytes_read.get(),
         lines_read: stats.lines_read.get(),
         skipped: skipped(&app.sessions),

@@ -145,9 +145,9 @@ impl Identity {
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (numbers, ctime) = bytes.split_last_chunk::<16>()?;
-        let mut numbers = numbers.chunks_exact(8).map(|eight| {
-            eight.try_into().map(u64::from_le_bytes).unwrap_or_default()
-        });
+        let mut numbers = numbers
+            .chunks_exact(8)
+            .map(|eight| eight.try_into().map(u64::from_le_bytes).unwrap_or_default());
         if bytes.len() != IDENTITY_BYTES {
             return None;
         }

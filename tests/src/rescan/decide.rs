@@ -87,7 +87,7 @@ pub(super) fn decide(
         quotes: quotes(&history.texts),
     };
     let first_uses = match options.profile {
-        Profile::Reference => HashSet::new(),
+        Profile::Reference => shorten::FirstUses::new(),
         Profile::Standard => shorten::first_uses(history, &vocabulary, options.generic_above),
     };
     let mut decided = Vec::new();
@@ -101,7 +101,9 @@ pub(super) fn decide(
                 Profile::Reference if actions[number].read.is_some() => {}
                 Profile::Reference => fate = CallFate::Removed,
                 Profile::Standard => {
-                    let gain = shorten::gain(history, &vocabulary, tools, answer.call, &first_uses);
+                    let stays = |number| ladder.decide(number).0 == Decision::Keep;
+                    let gain =
+                        shorten::gain(history, &vocabulary, tools, answer.call, &first_uses, stays);
                     if notes::dropped(chars).chars().count() >= chars + gain.unwrap_or(0) {
                         (decision, rule) = (Decision::Keep, "no_gain");
                     } else if gain.is_some() {

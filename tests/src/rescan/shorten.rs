@@ -16,8 +16,8 @@ const LONG_LEAF_CHARS: usize = 400;
 /// What stays of it.
 const KEPT_CHARS: usize = 200;
 
-/// A use in a call's input: call, term.
-pub(super) type FirstUse = (usize, String);
+/// The results that a use in a call's input, by call and term, was the first to reference.
+pub(super) type FirstUses = HashMap<(usize, String), Vec<usize>>;
 
 /// What happens in a context, in its order.
 enum Event {
@@ -31,7 +31,7 @@ pub(super) fn first_uses(
     history: &History,
     vocabulary: &Vocabulary,
     generic_above: usize,
-) -> HashSet<FirstUse> {
+) -> FirstUses {
     let mut events = Vec::new();
     let positions = history.results.iter().map(|answer| answer.position);
     events.extend(positions.enumerate().map(|(at, position)| (position, Event::Result(at))));
@@ -42,26 +42,25 @@ pub(super) fn first_uses(
     events.sort_by_key(|(position, _)| *position);
 
     let mut waiting = Waiting { generic_above, ..Waiting::default() };
-    let mut first_uses = HashSet::new();
+    let mut first_uses = FirstUses::new();
     for (_, event) in events {
         match event {
             Event::Result(at) => {
                 let answer = &history.results[at];
                 for term in &vocabulary.of_result[at] {
                     let own = vocabulary.own(answer.call, term);
-                    waiting.add(term, (!own).then_some(answer.message));
+                    waiting.add(term, (!own).then_some((at, answer.message)));
                 }
             }
             Event::Text(at) => {
                 for term in &vocabulary.of_text[at] {
-                    waiting.is_first_use(term, history.texts[at].message);
+                    waiting.first_use(term, history.texts[at].message);
                 }
             }
             Event::Call(at) => {
                 for term in vocabulary.of_call[at].iter().flatten() {
-                    if waiting.is_first_use(term, history.calls[at].message) {
-                        first_uses.insert((at, term.clone()));
-                    }
+                    let results = waiting.first_use(term, history.calls[at].message);
+                    first_uses.entry((at, term.clone())).or_default().extend(results);
                 }
             }
         }
@@ -69,33 +68,35 @@ pub(super) fn first_uses(
     first_uses
 }
 
-/// Per term, the results so far that hold it and the messages of those that wait for its use.
+/// Per term, the results so far that hold it and the those that wait for its use.
 #[derive(Default)]
 struct Waiting {
     generic_above: usize,
     holders: HashMap<String, usize>,
-    messages: HashMap<String, Vec<usize>>,
+    /// Number and message of each.
+    results: HashMap<String, Vec<(usize, usize)>>,
 }
 
 impl Waiting {
-    fn add(&mut self, term: &str, message: Option<usize>) {
+    fn add(&mut self, term: &str, result: Option<(usize, usize)>) {
         *self.holders.entry(term.to_owned()).or_default() += 1;
-        if let Some(message) = message {
-            self.messages.entry(term.to_owned()).or_default().push(message);
+        if let Some(result) = result {
+            self.results.entry(term.to_owned()).or_default().push(result);
         }
     }
 
-    /// Whether a use in that message is the first for some result.
-    fn is_first_use(&mut self, term: &str, message: usize) -> bool {
+    /// The results for which a use in that message is the first.
+    fn first_use(&mut self, term: &str, message: usize) -> Vec<usize> {
         if self.holders.get(term).is_none_or(|holders| *holders > self.generic_above) {
-            return false;
+            return Vec::new();
         }
-        let Some(messages) = self.messages.get_mut(term) else {
-            return false;
+        let Some(waiting) = self.results.get_mut(term) else {
+            return Vec::new();
         };
-        let before = messages.len();
-        messages.retain(|of_result| *of_result >= message);
-        messages.len() < before
+        let (used, rest) = waiting.iter().partition(|(_, of_result)| *of_result < message);
+        *waiting = rest;
+        let used: Vec<(usize, usize)> = used;
+        used.into_iter().map(|(number, _)| number).collect()
     }
 }
 
@@ -105,7 +106,8 @@ pub(super) fn gain(
     vocabulary: &Vocabulary,
     tools: &dyn ToolSemantics,
     number: usize,
-    first_uses: &HashSet<FirstUse>,
+    first_uses: &FirstUses,
+    stays: impl Fn(usize) -> bool,
 ) -> Option<usize> {
     let call = &history.calls[number];
     let mut freed = 0;
@@ -120,7 +122,11 @@ pub(super) fn gain(
         }
     }
     let mut gone = vocabulary.of_call[number].iter().flatten().filter(|term| !kept.contains(*term));
-    if gone.any(|term| first_uses.contains(&(number, term.clone()))) {
+    let is_why_some_stays = |term: &String| {
+        let results = first_uses.get(&(number, term.clone()));
+        results.into_iter().flatten().any(|result| stays(*result))
+    };
+    if gone.any(is_why_some_stays) {
         return None;
     }
     if freed == 0 {

@@ -115,9 +115,8 @@ fn shell(command: &str, cwd: Option<&str>) -> Action {
         let names = FILE.find_iter(command).map(|file| file.as_str().to_owned()).collect();
         action.writes = Writes::Names(names);
     }
-    action.rerunnable = RERUN.captures(command).map(|found| Rerunnable {
-        needs_pass: TEST.is_match(&found["what"]),
-        even_if_used: true,
-    });
+    action.rerunnable = RERUN
+        .captures(command)
+        .map(|found| Rerunnable { needs_pass: TEST.is_match(&found["what"]), even_if_used: true });
     action
 }

@@ -47,12 +47,18 @@ pub(super) fn actions(history: &History, tools: &dyn ToolSemantics) -> Vec<Actio
 pub(super) fn reads(history: &History, actions: &[Action]) -> Reads {
     let mut reads = Reads::default();
     let mut by_path: HashMap<&str, Vec<(usize, Vec<String>)>> = HashMap::new();
+    // Reads that an earlier pass dropped: one behind may have been kept in their stead.
+    let mut noted: Vec<(usize, &str)> = Vec::new();
     for (number, answer) in history.results.iter().enumerate() {
         let Some(path) = actions[number].read.as_deref() else {
             continue;
         };
         let result = &answer.result;
-        if result.is_error || is_noted(&result.text) {
+        if result.is_error {
+            continue;
+        }
+        if is_noted(&result.text) {
+            noted.push((number, path));
             continue;
         }
         let earlier = by_path.entry(path).or_default();
@@ -78,6 +84,14 @@ pub(super) fn reads(history: &History, actions: &[Action]) -> Reads {
                     reads.superseders.insert(*later);
                     break;
                 }
+            }
+        }
+    }
+    for (number, path) in noted {
+        for (later, _) in by_path.get(path).into_iter().flatten() {
+            let is_behind = *later > number;
+            if is_behind && !actions[number..*later].iter().any(|action| writes(action, path)) {
+                reads.superseders.insert(*later);
             }
         }
     }

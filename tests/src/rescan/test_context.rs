@@ -134,7 +134,7 @@ fn sidechains() {
     session.rows.drain(..3);
     session.rows[1]["parentUuid"] = session.rows[0]["uuid"].clone();
     assert_eq!(ids(&context(&session)), ["s"]);
-    assert_eq!(ids(&session.run(&whole())), ["b"]);
+    assert_eq!(ids(&session.run(&whole())), ["s"]);
 }
 
 #[test]

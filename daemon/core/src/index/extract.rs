@@ -176,9 +176,8 @@ impl Extractor {
                 continue;
             };
             entry.flags |= call_flag::LONG;
-            entry.cut_chars = entry
-                .cut_chars
-                .saturating_add(narrow(chars.saturating_sub(left.chars().count())));
+            entry.cut_chars =
+                entry.cut_chars.saturating_add(narrow(chars.saturating_sub(left.chars().count())));
             log::push(&mut log.leaf_cuts, leaf_cut(place, &leaf.text, chars));
             self.scanner.scan(note::strip_notes(&left), &mut self.hashes);
             self.scanner.scan(text, &mut self.more);
@@ -264,11 +263,10 @@ impl Extractor {
         let error = entry.flags & result_flag::ERROR != 0;
         if let Some(path) = &action.read
             && !error
-            && entry.flags & result_flag::NOTED == 0
         {
             entry.read = log.names.intern(path);
             entry.read_name = log.names.intern(path.rsplit('/').next().unwrap_or(path));
-            if entry.flags & result_flag::STUB == 0 {
+            if entry.flags & (result_flag::STUB | result_flag::NOTED) == 0 {
                 self.hashes.clear();
                 lines::read_lines(result.body(), &mut self.hashes);
                 self.numbers.clear();

@@ -83,9 +83,8 @@ impl Names {
         self.text.push_str(name);
         self.ends.push(u32::try_from(self.text.len()).unwrap_or(NONE));
         let Self { text, ends, table } = self;
-        table.insert_unique(hash(name.as_bytes()), id, |&id| {
-            hash(slice(text, ends, id).as_bytes())
-        });
+        table
+            .insert_unique(hash(name.as_bytes()), id, |&id| hash(slice(text, ends, id).as_bytes()));
         id
     }
 

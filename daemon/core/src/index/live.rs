@@ -7,7 +7,7 @@
 use hashbrown::HashMap;
 
 use super::intern::NONE;
-use super::log::{self, Item, Log, RowKind, call_flag, result_flag};
+use super::log::{self, Item, Log, ResultEntry, RowKind, result_flag};
 use crate::hash::Identity as Prehashed;
 use crate::settings::Settings;
 
@@ -21,8 +21,6 @@ pub(crate) mod live_flag {
     pub(crate) const STUB_TARGET: u8 = 8;
     /// Counts as a read of its path.
     pub(crate) const READ: u8 = 16;
-    /// Its call's long input holds what some result is referenced by.
-    pub(crate) const CALL_BEARS: u8 = 32;
 }
 
 /// A result that counts in this context.
@@ -72,8 +70,19 @@ enum Newest {
 struct PathReads {
     open: Vec<u32>,
     latest: Option<u32>,
+    /// A read that an earlier pass dropped stands here, and no write behind it: a later read may
+    /// have been kept in its stead.
+    noted: bool,
     /// Writes to everything that had happened when `open` was last touched.
     epoch: u32,
+}
+
+impl PathReads {
+    /// A write came between.
+    fn forget(&mut self) {
+        self.open.clear();
+        self.noted = false;
+    }
 }
 
 /// See the module.
@@ -85,7 +94,9 @@ pub(crate) struct Live {
     newest: Newest,
     by_message_id: HashMap<u64, u32, Prehashed>,
     calls: HashMap<u32, u32, Prehashed>,
-    bearing: HashMap<u32, (), Prehashed>,
+    /// By call, the results that were referenced first by the part of its input that shortening
+    /// would take away.
+    bears: HashMap<u32, Vec<u32>, Prehashed>,
     results: Vec<LiveResult>,
     by_id: HashMap<u32, u32, Prehashed>,
     /// Rows with items and the message that each belongs to, in context order.
@@ -111,7 +122,7 @@ impl Live {
             newest: Newest::None,
             by_message_id: HashMap::default(),
             calls: HashMap::default(),
-            bearing: HashMap::default(),
+            bears: HashMap::default(),
             results: Vec::new(),
             by_id: HashMap::default(),
             rows: Vec::new(),
@@ -149,6 +160,11 @@ impl Live {
     /// Index in the log of the call with this name number.
     pub(crate) fn call(&self, id: u32) -> Option<u32> {
         self.calls.get(&id).copied()
+    }
+
+    /// Ordinals of the results that only the long part of this call's input referenced first.
+    pub(crate) fn borne_by(&self, call: u32) -> &[u32] {
+        self.bears.get(&call).map_or(&[], Vec::as_slice)
     }
 
     /// Rows with items and the message that each belongs to, in context order.
@@ -246,7 +262,7 @@ impl Live {
 
     fn feed_text(&mut self, log: &Log, at: u32, message: u32) {
         let text = log.text(at);
-        self.use_terms(log.term_refs(text.uses), message);
+        self.use_terms(log.term_refs(text.uses), message, |_| {});
         for &line in log.quotes(text.quotes) {
             self.quote(log, line, message);
         }
@@ -272,10 +288,13 @@ impl Live {
             return;
         }
         self.calls.insert(call.id, at);
-        self.use_terms(log.term_refs(call.uses), message);
-        let bears = self.use_terms(log.term_refs(call.cut_uses), message);
-        if bears || call.flags & call_flag::ACTS_IN_CUT != 0 {
-            self.bearing.insert(call.id, ());
+        self.use_terms(log.term_refs(call.uses), message, |_| {});
+        let mut borne = Vec::new();
+        self.use_terms(log.term_refs(call.cut_uses), message, |ordinal| borne.push(ordinal));
+        if !borne.is_empty() {
+            borne.sort_unstable();
+            borne.dedup();
+            self.bears.insert(call.id, borne);
         }
     }
 
@@ -287,16 +306,10 @@ impl Live {
         }
         let ordinal = u32::try_from(self.results.len()).unwrap_or(NONE);
         self.by_id.insert(entry.id, ordinal);
-        let flags =
-            if self.bearing.contains_key(&entry.id) { live_flag::CALL_BEARS } else { 0 };
-        log::push(&mut self.results, LiveResult {
-            entry: at,
-            call,
-            message,
-            referenced: 0,
-            superseded_by: NONE,
-            flags,
-        });
+        log::push(
+            &mut self.results,
+            LiveResult { entry: at, call, message, referenced: 0, superseded_by: NONE, flags: 0 },
+        );
         self.unanswered.push(ordinal);
         if self.terms.len() < log.terms.len() {
             let more = log.terms.len() - self.terms.len();
@@ -321,6 +334,8 @@ impl Live {
                 if let Some(target) = latest.and_then(|at| self.results.get_mut(at as usize)) {
                     target.flags |= live_flag::STUB_TARGET;
                 }
+            } else if entry.flags & result_flag::NOTED != 0 {
+                self.reads(entry).noted = true;
             } else if entry.read_lines.start < entry.read_lines.end {
                 self.feed_read(log, at, ordinal);
             }
@@ -331,25 +346,32 @@ impl Live {
         for name in log.name_refs(entry.writes) {
             for path in self.paths_by_name.get(name).into_iter().flatten() {
                 if let Some(reads) = self.paths.get_mut(path) {
-                    reads.open.clear();
+                    reads.forget();
                 }
             }
         }
     }
 
+    /// The reads of an entry's path that no write separates from now.
+    fn reads(&mut self, entry: ResultEntry) -> &mut PathReads {
+        let (epoch, by_name) = (self.write_epoch, &mut self.paths_by_name);
+        let reads = self.paths.entry(entry.read).or_insert_with(|| {
+            by_name.entry(entry.read_name).or_default().push(entry.read);
+            PathReads { epoch, ..PathReads::default() }
+        });
+        if reads.epoch != epoch {
+            reads.epoch = epoch;
+            reads.forget();
+        }
+        reads
+    }
+
     fn feed_read(&mut self, log: &Log, at: u32, ordinal: u32) {
         let entry = log.result(at);
         let lines = log.read_lines(entry.read_lines);
-        let reads = self.paths.entry(entry.read).or_insert_with(|| {
-            self.paths_by_name.entry(entry.read_name).or_default().push(entry.read);
-            PathReads { epoch: self.write_epoch, ..PathReads::default() }
-        });
-        if reads.epoch != self.write_epoch {
-            reads.epoch = self.write_epoch;
-            reads.open.clear();
-        }
+        let mut reads = std::mem::take(self.reads(entry));
         let results = &mut self.results;
-        let mut superseder = 0;
+        let mut superseder = if reads.noted { live_flag::SUPERSEDER } else { 0 };
         reads.open.retain(|&earlier| {
             let Some(result) = results.get_mut(earlier as usize) else { return false };
             let shorter = log.read_lines(log.result(result.entry).read_lines);
@@ -365,6 +387,7 @@ impl Live {
         if let Some(result) = results.get_mut(ordinal as usize) {
             result.flags |= live_flag::READ | superseder;
         }
+        *self.reads(entry) = reads;
     }
 
     /// Counts a result that holds `term`; a deciding one waits for a use.
@@ -433,9 +456,9 @@ impl Live {
         }
     }
 
-    /// Uses of terms at a message. True if some result is referenced by one for the first time.
-    fn use_terms(&mut self, terms: &[u32], message: u32) -> bool {
-        let mut flipped = false;
+    /// Uses of terms at a message; `first` is told each result that one of them is the first use
+    /// of some term of.
+    fn use_terms(&mut self, terms: &[u32], message: u32, mut first: impl FnMut(u32)) {
         for &term in terms {
             let Some(state) = self.terms.get_mut(term as usize) else { continue };
             if state.first == NONE {
@@ -451,14 +474,13 @@ impl Live {
                     }
                     result.referenced += 1;
                     state.matched += 1;
-                    flipped = true;
+                    first(ordinal);
                 }
                 place += 1;
                 let Some(node) = self.nodes.get(next as usize) else { break };
                 (ordinal, next) = (node.ordinal, node.next);
             }
         }
-        flipped
     }
 
     /// An assistant text quotes a line at a message.
@@ -467,7 +489,9 @@ impl Live {
         // behind the mark are done.
         let done = self.quoted.get(&line).copied();
         let mut newest = None;
-        for entry in log.quotable.results(line).take_while(|&entry| done.is_none_or(|done| entry > done)) {
+        for entry in
+            log.quotable.results(line).take_while(|&entry| done.is_none_or(|done| entry > done))
+        {
             let Some(&ordinal) = self.by_id.get(&log.result(entry).id) else { continue };
             let Some(result) = self.results.get_mut(ordinal as usize) else { continue };
             if result.entry != entry || result.message >= message {

@@ -239,9 +239,7 @@ impl Path {
         leaving: &[u32],
         joins: impl Iterator<Item = &'a u32>,
     ) -> bool {
-        let is_answer = |row: &RowEntry| {
-            row.kind == RowKind::Assistant && row.message != 0
-        };
+        let is_answer = |row: &RowEntry| row.kind == RowKind::Assistant && row.message != 0;
         let mut wanted: HashSet<u64, Prehashed> = leaving
             .iter()
             .filter(|&&row| !log.items(row).is_empty())
@@ -265,7 +263,8 @@ impl Path {
         log.items(row).iter().all(|item| {
             let Item::Result(result) = item else { return false };
             let id = log.result(*result).id;
-            let calls_it = |&item: &Item| matches!(item, Item::Call(call) if log.call(call).id == id);
+            let calls_it =
+                |&item: &Item| matches!(item, Item::Call(call) if log.call(call).id == id);
             (self.first..row)
                 .rev()
                 .filter(|&before| self.is(before, WITHIN))
@@ -351,8 +350,8 @@ fn codex_context(log: &Log) -> Vec<u32> {
 
 fn claude_context(log: &Log, path: &mut Path) -> Vec<u32> {
     let first = path.first;
-    path.awaits_summary = !log.preserved(first).is_empty()
-        && (first..log.len()).all(|at| log.items(at).is_empty());
+    path.awaits_summary =
+        !log.preserved(first).is_empty() && (first..log.len()).all(|at| log.items(at).is_empty());
     let mut chain = Vec::new();
     let mut up = path.leaf;
     while let Some(row) = up {

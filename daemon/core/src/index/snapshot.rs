@@ -183,25 +183,55 @@ macro_rules! wire_struct {
     };
 }
 wire_struct!(Span { start, end });
-wire_struct!(RowEntry {
-    uuid, message, offset, line, items_end, up, kind, flags
-});
+wire_struct!(RowEntry { uuid, message, offset, line, items_end, up, kind, flags });
 wire_struct!(TextEntry { uses, quotes, chars, rule_word, blank, assistant });
 wire_struct!(CallEntry { id, tool, uses, cut_uses, chars, cut_chars, leaves, flags });
 wire_struct!(LeafCut { leaf, utf16, cut_utf16, removed });
 wire_struct!(ResultEntry {
-    id, tool, read, read_name, row, chars, deciding, known, read_lines, writes,
-    cut_utf16, flags
+    id,
+    tool,
+    read,
+    read_name,
+    row,
+    chars,
+    deciding,
+    known,
+    read_lines,
+    writes,
+    cut_utf16,
+    flags
 });
 wire_struct!(Log {
-    names, terms, quotable, rows, items, texts, calls, results, term_refs, read_lines, quotes,
-    name_refs, preserved, leaf_cuts
+    names,
+    terms,
+    quotable,
+    rows,
+    items,
+    texts,
+    calls,
+    results,
+    term_refs,
+    read_lines,
+    quotes,
+    name_refs,
+    preserved,
+    leaf_cuts
 });
 wire_struct!(More { result, next });
 wire_struct!(Usage { input_tokens, output_tokens, window_tokens });
 wire_struct!(Facts {
-    session, agent, parent_thread, cwd, version, model, timestamp, usage, lines, skipped,
-    compactions, sealed
+    session,
+    agent,
+    parent_thread,
+    cwd,
+    version,
+    model,
+    timestamp,
+    usage,
+    lines,
+    skipped,
+    compactions,
+    sealed
 });
 wire_struct!(Rerunnable { needs_pass, even_if_used });
 wire_struct!(Action { kind, read, writes, rerunnable, mixed });

@@ -106,7 +106,9 @@ impl Reason {
             Self::UnchangedStub => "says that an earlier read still holds".into(),
             Self::StubTarget => "a later \"file unchanged\" answer points to it".into(),
             Self::Quoted => "a later message quotes a line of it".into(),
-            Self::RuleWord => "the message after it states a rule (must, never, always, ...)".into(),
+            Self::RuleWord => {
+                "the message after it states a rule (must, never, always, ...)".into()
+            }
             Self::ReadAgain { message } => {
                 format!("the file was read again, unchanged, in message {message}")
             }
@@ -118,7 +120,9 @@ impl Reason {
             }
             Self::TermsUsed(terms) => format!("used later: {terms} of its terms"),
             Self::NothingUsed => "none of its terms was used later".into(),
-            Self::CheapToRerun(chars) => format!("cheap to run again: first {chars} characters stay"),
+            Self::CheapToRerun(chars) => {
+                format!("cheap to run again: first {chars} characters stay")
+            }
             Self::NoteNotShorter => "the note in its place would not be shorter".into(),
         }
     }

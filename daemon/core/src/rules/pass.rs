@@ -1,6 +1,6 @@
 //! A pass: the ladder asked for every result of a context, with what it would free.
 
-use super::{CallFate, Case, Decision, Pins, Profile, Reason, Rule, Ruling, ladder, live_flag};
+use super::{CallFate, Case, Decision, Pins, Profile, Reason, Rule, Ruling, ladder};
 use crate::index::live::{Live, LiveResult};
 use crate::index::log::{Log, ResultEntry, call_flag};
 use crate::index::{History, Index, LeafCut};
@@ -174,10 +174,9 @@ impl<'a> Pass<'a> {
         totals
     }
 
-    fn decided(&self, ordinal: usize, result: LiveResult) -> Decided<'a> {
+    fn case(&self, ordinal: usize, result: LiveResult) -> Case<'_> {
         let entry = self.log.result(result.entry);
-        let row = self.log.row(entry.row);
-        let case = Case {
+        Case {
             log: self.log,
             live: &self.live,
             settings: self.index.settings(),
@@ -187,7 +186,13 @@ impl<'a> Pass<'a> {
             result,
             entry,
             pinned_by_person: self.is_pinned(entry),
-        };
+        }
+    }
+
+    fn decided(&self, ordinal: usize, result: LiveResult) -> Decided<'a> {
+        let case = self.case(ordinal, result);
+        let entry = case.entry;
+        let row = self.log.row(entry.row);
         let mut ruling = ladder::decide(&case);
         let mut fate = self.call_fate(ruling, &case);
         let mut freed = self.freed(ruling.decision, fate, &case);
@@ -208,15 +213,11 @@ impl<'a> Pass<'a> {
             cut_utf16: u32::from(entry.cut_utf16),
             removed_chars: match ruling.decision {
                 Decision::Keep => 0,
-                Decision::Truncate => {
-                    entry.chars.saturating_sub(case.settings.rerunnable_chars)
-                }
+                Decision::Truncate => entry.chars.saturating_sub(case.settings.rerunnable_chars),
                 Decision::Drop => entry.chars,
             },
             leaves: match fate {
-                CallFate::Shortened => {
-                    self.log.leaf_cuts(self.log.call(case.result.call).leaves)
-                }
+                CallFate::Shortened => self.log.leaf_cuts(self.log.call(case.result.call).leaves),
                 CallFate::Kept | CallFate::Removed => &[],
             },
             freed_chars: freed,
@@ -236,14 +237,22 @@ impl<'a> Pass<'a> {
             Profile::Reference if is_read(case.entry) => CallFate::Kept,
             Profile::Reference => CallFate::Removed,
             Profile::Standard => {
-                let long = self.log.call(case.result.call).flags & call_flag::LONG != 0;
-                if long && !case.has(live_flag::CALL_BEARS) {
-                    CallFate::Shortened
-                } else {
-                    CallFate::Kept
-                }
+                let flags = self.log.call(case.result.call).flags;
+                let may = flags & (call_flag::LONG | call_flag::ACTS_IN_CUT) == call_flag::LONG;
+                if may && !self.bears(case) { CallFate::Shortened } else { CallFate::Kept }
             }
         }
+    }
+
+    /// Whether the part of the call's input that would go is why some result stays whole: then a second
+    /// pass, which does not see it any more, would take that result.
+    fn bears(&self, case: &Case<'_>) -> bool {
+        self.live.borne_by(case.entry.id).iter().any(|&ordinal| {
+            let ordinal = ordinal as usize;
+            self.live.results().get(ordinal).is_some_and(|&result| {
+                ladder::decide(&self.case(ordinal, result)).decision == Decision::Keep
+            })
+        })
     }
 
     fn freed(&self, decision: Decision, fate: CallFate, case: &Case<'_>) -> i64 {

@@ -7,6 +7,5 @@ pub(super) fn rule(case: &Case<'_>) -> Option<Ruling> {
         let reason = Reason::ReadAgain { message: by.message };
         return Some(Ruling::drop(Rule::SupersededRead, reason));
     }
-    case.has(live_flag::SUPERSEDER)
-        .then_some(Ruling::keep(Rule::Superseder, Reason::Supersedes))
+    case.has(live_flag::SUPERSEDER).then_some(Ruling::keep(Rule::Superseder, Reason::Supersedes))
 }
