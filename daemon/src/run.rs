@@ -13,6 +13,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use compactd_api::convert;
 use compactd_api::settings::Settings;
+use compactd_core::record::Host;
 use compactd_core::rules::Profile;
 use compactd_transcript::Roots;
 
@@ -100,7 +101,7 @@ impl Workers {
         }));
         threads.extend(spawn("live", {
             let (sessions, bulk) = (Arc::clone(&sessions), Arc::clone(&bulk));
-            move || follow_changes(&receive, &sessions, &bulk, recent)
+            move || follow_changes(&receive, &sessions, &bulk, recent, budget_bytes)
         }));
         let config = follow::Config {
             roots: sessions.roots().clone(),
@@ -142,7 +143,9 @@ fn take(app: &App, changes: &mpsc::Sender<Change>, recent: Duration, event: Even
     match event {
         Event::Found(found) => {
             let session = app.sessions.found(&found);
-            if is_recent(found.mtime, recent) {
+            // The history of a Codex thread may lie in a file that is found later.
+            let waits = found.host == Host::Codex && !*app.walked.borrow();
+            if is_recent(found.mtime, recent) && !waits {
                 app.bulk.push(session);
             }
         }
@@ -154,7 +157,14 @@ fn take(app: &App, changes: &mpsc::Sender<Change>, recent: Duration, event: Even
         }
         Event::SweepDone { files } => {
             tracing::debug!(files, "folders walked");
-            app.walked.send_replace(true);
+            if !app.walked.send_replace(true) {
+                for session in app.sessions.all() {
+                    let is_codex = session.key.host == Host::Codex;
+                    if is_codex && is_recent(session.file().modified, recent) {
+                        app.bulk.push(session);
+                    }
+                }
+            }
             let known: HashSet<String> =
                 app.sessions.all().iter().map(|session| Store::name(&session.key)).collect();
             app.sessions.store().clean(|name| known.contains(name));

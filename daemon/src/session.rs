@@ -58,6 +58,8 @@ pub struct Session {
     pub(crate) unsaved_bytes: AtomicU64,
     /// Requests that are being answered from it: it stays in memory for them.
     pub(crate) holders: AtomicU64,
+    /// Held by the one request that reads a cold session whole; the others wait for it.
+    pub(crate) building: Mutex<()>,
 }
 
 /// Keeps a session in memory while a request is answered from it.
@@ -80,6 +82,7 @@ impl Session {
             index_bytes: AtomicU64::new(0),
             unsaved_bytes: AtomicU64::new(0),
             holders: AtomicU64::new(0),
+            building: Mutex::new(()),
         }
     }
 
@@ -96,12 +99,13 @@ impl Session {
         self.facts.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Its state. A panic while it was held has left it [`State::Broken`] or whole.
+    /// Its state. A panic while it was held leaves it [`State::Cold`]: nothing half done is used.
     pub fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(|poisoned| {
             self.state.clear_poison();
             let mut state = poisoned.into_inner();
             *state = State::Cold;
+            self.index_bytes.store(0, Ordering::Relaxed);
             state
         })
     }

@@ -5,7 +5,7 @@
 //! lock and put in place when done, so that a request never waits for a background thread.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use compactd_core::record::Host;
@@ -24,12 +24,25 @@ use crate::tail::{Progress, Tail};
 #[derive(Debug)]
 pub struct Sessions {
     map: DashMap<SessionKey, Arc<Session>>,
-    threads: RwLock<ThreadFiles>,
+    threads: RwLock<Arc<ThreadFiles>>,
+    /// Some Codex history could not be followed to its beginning: a new file may mend it.
+    gaps: AtomicBool,
     roots: Roots,
     settings: Settings,
     store: Store,
     stats: Arc<Stats>,
     clock: AtomicU64,
+}
+
+/// What a step of following a session came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Followed {
+    /// All that is there was taken in.
+    Current,
+    /// There is more.
+    More,
+    /// It has no index, or cannot be read now.
+    Not,
 }
 
 /// How much a request or the live thread reads at a time while it holds a session's lock.
@@ -41,7 +54,8 @@ impl Sessions {
     pub fn new(roots: Roots, settings: Settings, store: Store, stats: Arc<Stats>) -> Self {
         Self {
             map: DashMap::new(),
-            threads: RwLock::new(ThreadFiles::default()),
+            threads: RwLock::default(),
+            gaps: AtomicBool::new(false),
             roots,
             settings,
             store,
@@ -101,12 +115,35 @@ impl Sessions {
         self.map.is_empty()
     }
 
+    /// The files of all Codex threads, as they are known now; no lock is held while they are used.
+    fn threads(&self) -> Arc<ThreadFiles> {
+        Arc::clone(&self.threads.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// A new Codex file may hold what the history of another session lacks: those are read again.
+    fn mend_gaps(&self) {
+        if !self.gaps.swap(false, Ordering::Relaxed) {
+            return;
+        }
+        for session in self.all() {
+            let mut state = session.lock();
+            if matches!(&*state, State::Ready(tail) if tail.has_gap()) {
+                *state = State::Cold;
+                session.index_bytes.store(0, Ordering::Relaxed);
+            }
+        }
+    }
+
     /// Takes in a file that was found. Returns its session, which is new or may have changed.
     pub fn found(&self, found: &Found) -> Arc<Session> {
         if found.host == Host::Codex {
-            self.threads.write().unwrap_or_else(PoisonError::into_inner).insert(found);
+            let mut threads = self.threads.write().unwrap_or_else(PoisonError::into_inner);
+            Arc::make_mut(&mut threads).insert(found);
         }
         let key = key_of(found);
+        if found.host == Host::Codex && !self.map.contains_key(&key) {
+            self.mend_gaps();
+        }
         let facts = FileFacts {
             path: found.path.clone(),
             size_bytes: found.size,
@@ -134,10 +171,7 @@ impl Sessions {
             return true;
         }
         match found.host {
-            Host::Codex => {
-                let threads = self.threads.read().unwrap_or_else(PoisonError::into_inner);
-                threads.current(&found.key) == Some(&found.path)
-            }
+            Host::Codex => self.threads().current(&found.key) == Some(&found.path),
             Host::Claude => found.mtime > known.modified,
         }
     }
@@ -175,20 +209,21 @@ impl Sessions {
         if self.at_path(path).is_some() {
             return;
         }
-        self.threads.write().unwrap_or_else(PoisonError::into_inner).remove(path);
+        {
+            let mut threads = self.threads.write().unwrap_or_else(PoisonError::into_inner);
+            Arc::make_mut(&mut threads).remove(path);
+        }
         let Some(place) = self.roots.place(path) else { return };
         let id = place.agent.clone().unwrap_or_else(|| place.key.clone());
         let key = SessionKey { host: place.host, id };
-        let other = {
-            let threads = self.threads.read().unwrap_or_else(PoisonError::into_inner);
-            threads.current(&place.key).map(Path::to_path_buf)
-        };
+        let other = self.threads().current(&place.key).map(Path::to_path_buf);
         let Some(session) = self.get(&key).filter(|session| session.file().path == path) else {
             return;
         };
         match other.filter(|_| key.host == Host::Codex) {
             Some(other) => {
                 *session.lock() = State::Cold;
+                session.index_bytes.store(0, Ordering::Relaxed);
                 let _found_again = self.at_path(&other);
             }
             None => {
@@ -201,19 +236,32 @@ impl Sessions {
     /// cold one alone. True if it is ready now.
     pub fn follow(&self, session: &Session, reader: &mut LineReader) -> bool {
         loop {
-            let mut state = session.lock();
-            let State::Ready(tail) = &mut *state else { return false };
-            match self.step(session, tail, reader) {
-                Ok(progress) => {
-                    self.took(session, tail, progress);
-                    if !progress.has_more {
-                        return true;
-                    }
-                }
-                Err(error) => {
-                    self.fail(session, &mut state, &error);
-                    return false;
-                }
+            match self.follow_step(session, reader) {
+                Followed::Current => return true,
+                Followed::Not => return false,
+                Followed::More => {}
+            }
+        }
+    }
+
+    /// One step of [`Sessions::follow`].
+    pub fn follow_step(&self, session: &Session, reader: &mut LineReader) -> Followed {
+        let mut state = session.lock();
+        let State::Ready(tail) = &mut *state else { return Followed::Not };
+        match self.step(session, tail, reader) {
+            Ok(progress) => {
+                self.took(session, tail, progress);
+                if progress.has_more { Followed::More } else { Followed::Current }
+            }
+            // No descriptor left, or a disk that stumbles: what is known stays true, and the next
+            // look may succeed.
+            Err(error @ Error::Io { .. }) => {
+                tracing::debug!(session = session.key.id, %error, "session cannot be read now");
+                Followed::Not
+            }
+            Err(error) => {
+                self.fail(session, &mut state, &error);
+                Followed::Not
             }
         }
     }
@@ -236,6 +284,9 @@ impl Sessions {
             Ok(Some(tail)) => {
                 // Somebody else may have been faster, or the session may have another file by now.
                 if !matches!(*state, State::Ready(_)) && session.file().path == file.path {
+                    if tail.has_gap() {
+                        self.gaps.store(true, Ordering::Relaxed);
+                    }
                     self.account(session, &tail);
                     *state = State::Ready(Box::new(tail));
                 }
@@ -263,10 +314,7 @@ impl Sessions {
                 self.stats.snapshots_loaded.add(1);
                 tail
             }
-            None => {
-                let threads = self.threads.read().unwrap_or_else(PoisonError::into_inner);
-                Tail::new(session.key.host, &file.path, &threads, &self.settings)?
-            }
+            None => Tail::new(session.key.host, &file.path, &self.threads(), &self.settings)?,
         };
         loop {
             if !go_on() {
@@ -292,8 +340,7 @@ impl Sessions {
         }
         // Another file may name another history.
         let path = tail.path().to_path_buf();
-        let threads = self.threads.read().unwrap_or_else(PoisonError::into_inner);
-        *tail = Tail::new(session.key.host, &path, &threads, &self.settings)?;
+        *tail = Tail::new(session.key.host, &path, &self.threads(), &self.settings)?;
         Ok(Progress { has_more: true, restarted: true, ..Progress::default() })
     }
 
@@ -368,8 +415,11 @@ impl Sessions {
                 if session.holders.load(Ordering::Relaxed) > 0 {
                     continue;
                 }
-                *state = State::Cold;
+                let index = std::mem::replace(&mut *state, State::Cold);
                 session.index_bytes.store(0, Ordering::Relaxed);
+                // Its memory is given back without the lock.
+                drop(state);
+                drop(index);
             }
             total -= bytes.min(total);
             if total <= budget_bytes {

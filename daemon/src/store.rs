@@ -218,6 +218,9 @@ fn decode(bytes: &[u8], file: &Path, settings: &Settings) -> Result<Option<Tail>
     if origin.format != FORMAT {
         return Err(format!("format {}, this version reads {FORMAT}", origin.format));
     }
+    if origin.has_gap {
+        return Err("its history had no beginning then".to_owned());
+    }
     let mut segments: Vec<Segment> = origin
         .segments
         .into_iter()

@@ -5,6 +5,7 @@
 
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::time::SystemTime;
 
 use compactd_core::index::Index;
 use compactd_core::record::{Host, Skip};
@@ -134,7 +135,8 @@ impl Tail {
         let Some(segment) = self.segments.get(self.at) else { return Ok(Progress::default()) };
         let mut file = Transcript::open(&segment.path)?;
         let mut restarted = false;
-        let id = file.stat()?.id;
+        let mut looked = (file.stat()?, SystemTime::now());
+        let id = looked.0.id;
         let change = match (&self.identity, self.reading) {
             (Some(identity), _) => compare(identity, &file)?,
             (None, Some(reading)) if reading != id => Change::Replaced,
@@ -147,9 +149,12 @@ impl Tail {
                 self.restart();
                 restarted = true;
                 file = Transcript::open(&self.segments[0].path)?;
-                self.reading = Some(file.stat()?.id);
+                looked = (file.stat()?, SystemTime::now());
+                self.reading = Some(looked.0.id);
             }
         }
+        // A packed file is unpacked from its start each time: in one step, then.
+        let max_bytes = if file.is_packed() { u64::MAX } else { max_bytes };
         let before = self.cursor.offset;
         let mut ended = false;
         let Self { index, segments, at, cursor, .. } = self;
@@ -182,8 +187,12 @@ impl Tail {
             }
         } else {
             let done = !progress.has_more;
-            self.identity =
-                if done { Some(Identity::take(&file, self.cursor.offset)?) } else { None };
+            let (stat, at) = looked;
+            self.identity = if done {
+                Some(Identity::as_of(&file, stat, at, self.cursor.offset)?)
+            } else {
+                None
+            };
         }
         Ok(progress)
     }

@@ -105,7 +105,8 @@ impl Bulk {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner).busy = None;
     }
 
-    /// The thread's loop. What is ready already and has changed goes to `changed`.
+    /// The thread's loop. What needs a session's lock goes to `changed`: a request would wait for
+    /// this thread, which runs only when nothing else does.
     pub fn run(&self, sessions: &Sessions, budget_bytes: u64, changed: &Sender<Change>) {
         let idle = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
         if let Err(error) =
@@ -116,8 +117,7 @@ impl Bulk {
         let mut reader = LineReader::new();
         while !self.stopped() {
             let Some(session) = self.next() else {
-                sessions.save_all();
-                sessions.evict(budget_bytes);
+                let _stopping = changed.send(Change::Upkeep);
                 continue;
             };
             if Sessions::is_ready(&session) {
@@ -135,10 +135,9 @@ impl Bulk {
                     reader = LineReader::new();
                 }
             }
-            if session.unsaved_bytes() > SAVE_BYTES || self.stopped() {
-                sessions.save(&session);
+            if session.unsaved_bytes() > SAVE_BYTES || sessions.index_bytes() > budget_bytes {
+                let _stopping = changed.send(Change::Upkeep);
             }
-            sessions.evict(budget_bytes);
             self.done();
         }
     }
@@ -157,6 +156,8 @@ pub enum Change {
     Path(PathBuf),
     /// A transcript that is gone.
     Gone(PathBuf),
+    /// Snapshots to write and memory to give back.
+    Upkeep,
 }
 
 /// Follows changes: ready sessions catch up here, cold ones that change go to the queue.
@@ -165,11 +166,19 @@ pub fn follow_changes(
     sessions: &Sessions,
     bulk: &Bulk,
     recent: Duration,
+    budget_bytes: u64,
 ) {
     let mut reader = LineReader::new();
     for change in changes {
+        if bulk.stopped() {
+            return; // what is not followed now is read at the next start
+        }
         match change {
             Change::Gone(path) => sessions.gone(&path),
+            Change::Upkeep => {
+                sessions.save_all();
+                sessions.evict(budget_bytes);
+            }
             Change::Path(path) => {
                 let Some(session) = sessions.at_path(&path) else { continue };
                 let followed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
@@ -178,7 +187,10 @@ pub fn follow_changes(
                 match followed {
                     Ok(true) => {}
                     Ok(false) => {
-                        if is_recent(session.file().modified, recent) {
+                        // A ready one that cannot be read now waits for its next change or sweep.
+                        if !Sessions::is_ready(&session)
+                            && is_recent(session.file().modified, recent)
+                        {
                             bulk.push(session);
                         }
                     }

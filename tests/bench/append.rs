@@ -39,7 +39,7 @@ pub(crate) fn bench(table: &mut Table) {
     let (send, changes) = mpsc::channel();
     let live = std::thread::spawn({
         let (sessions, bulk) = (Arc::clone(&sessions), Arc::clone(&bulk));
-        move || follow_changes(&changes, &sessions, &bulk, Duration::from_secs(86_400))
+        move || follow_changes(&changes, &sessions, &bulk, Duration::from_secs(86_400), u64::MAX)
     });
     let (tell_ready, ready) = mpsc::channel::<()>();
     let found = Mutex::new(Some(tell_ready));

@@ -52,6 +52,7 @@ fn main() {
         Some("__ingest") => return ours::ingest_files(&paths()),
         Some("__ingest_loop") => return ours::ingest_again_and_again(&paths()),
         Some("__rescan") => return ours::rescan_files(&paths()),
+        Some("__parts") => return request::parts(&paths()),
         Some("__daemon") => return servers::daemon(&paths()[0]),
         Some("__equal") => return servers::equal(&paths()[0]),
         _ => {}

@@ -1,13 +1,20 @@
 //! A compaction request over the socket, against an endpoint of the same server that only reads and
 //! writes as many bytes.
 
+use std::hint::black_box;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use compactd_api::compact::CompactRequest;
+use compactd_core::rules::{Pins, Profile};
 use serde_json::{Value, json};
 
 use crate::http::{Client, request};
-use crate::scratch::Scratch;
+use crate::ours;
+use crate::scratch::{Scratch, lines};
 use crate::servers::{Server, transcript};
 use crate::synthetic::{self, Session};
-use crate::table::{Table, in_turn};
+use crate::table::{Table, in_turn, median, shown};
 
 const AIM: &str = "≤ 1.3";
 
@@ -40,6 +47,7 @@ pub(crate) fn bench(table: &mut Table) {
             answer["decisions"].as_array().map_or(0, Vec::len)
         );
 
+        parts_of(table, &scratch, session, &body);
         let rounds = if session.results > 1000 { 60 } else { 400 };
         let (mut a, mut b) = (Client::new(&daemon.socket), Client::new(&equal.socket));
         let (mut c, mut d) = (Client::new(&daemon.socket), Client::new(&equal.socket));
@@ -62,6 +70,35 @@ pub(crate) fn bench(table: &mut Table) {
     daemon.stop();
 }
 
+/// `__parts TRANSCRIPT BODY`: what the daemon does between the two ends of the socket, step by step.
+/// A process of its own, because a heap that much else has gone through makes it slower.
+pub(crate) fn parts(paths: &[PathBuf]) {
+    let (transcript, body) = (std::fs::read(&paths[0]).unwrap(), std::fs::read(&paths[1]).unwrap());
+    let index = ours::index(compactd_core::record::Host::Claude, &lines(&transcript));
+    drop(transcript);
+    let read = || serde_json::from_slice::<CompactRequest<'_>>(&body).unwrap();
+    let asked = read();
+    let decide =
+        || compactd::compaction::answer(&index, &asked, Profile::Standard, &Pins::default());
+    let answer = decide();
+    let mut reads = || drop(black_box(read()));
+    let mut decides = || drop(black_box(decide()));
+    let mut writes = || drop(black_box(serde_json::to_vec(&answer).unwrap()));
+    let times = in_turn(30, &mut [&mut reads, &mut decides, &mut writes]);
+    let [read, decide, write] = [0, 1, 2].map(|at| shown(median(&times[at])));
+    println!("read {read}, join and decide {decide}, write {write}");
+}
+
+fn parts_of(table: &mut Table, scratch: &Scratch, session: &Session, body: &[u8]) {
+    let file = scratch.file("body.json", body);
+    let mut parts = ours::again("__parts");
+    parts.args([&transcript(scratch.path(), &session.id), &file]);
+    let output = parts.stdout(Stdio::piped()).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let what = format!("request, its parts by themselves, {} results", session.results);
+    table.row(&what, "", text.trim(), "");
+}
+
 /// The daemon may still be reading the session.
 fn first_answer(daemon: &Server, ask: &[u8]) -> Value {
     let mut client = Client::new(&daemon.socket);
@@ -77,7 +114,7 @@ fn first_answer(daemon: &Server, ask: &[u8]) -> Value {
 
 fn check((status, body): (u16, &[u8])) {
     assert_eq!(status, 200);
-    std::hint::black_box(body);
+    black_box(body);
 }
 
 /// The request in the order of fields that a caller writes.
@@ -87,15 +124,11 @@ fn body(home: &std::path::Path, session: &Session, with_calls: bool) -> Vec<u8> 
         .iter()
         .map(|row| {
             let role = if row.assistant { "assistant" } else { "user" };
-            let mut text = format!(r#"{{"row":"{}","role":"{role}""#, row.uuid);
-            if !row.ids.is_empty() && (with_calls || !row.assistant) {
-                text += &format!(r#","ids":{}"#, json!(row.ids));
-            }
-            text += &format!(r#","chars":{}"#, row.chars);
-            if row.is_error {
-                text += r#","is_error":true"#;
-            }
-            text + "}"
+            let named = !row.ids.is_empty() && (with_calls || !row.assistant);
+            let ids = if named { format!(r#","ids":{}"#, json!(row.ids)) } else { String::new() };
+            let error = if row.is_error { r#","is_error":true"# } else { "" };
+            let (uuid, chars) = (&row.uuid, row.chars);
+            format!(r#"{{"row":"{uuid}","role":"{role}"{ids},"chars":{chars}{error}}}"#)
         })
         .collect();
     let transcript = transcript(home, &session.id);

@@ -99,14 +99,17 @@ impl Server {
         let started = Instant::now();
         let log = std::fs::File::create(home.join(job).with_extension("log")).unwrap();
         let child = again(&format!("__{job}")).arg(home).stderr(log).spawn().unwrap();
-        loop {
-            if let Some(mut client) = Client::try_new(&socket) {
-                let (_status, _) = client.ask(&get("/v1/status"));
-                return Self { child, socket, first_answer: started.elapsed() };
+        let mut server = Self { child, socket, first_answer: Duration::ZERO };
+        let mut client = loop {
+            if let Some(client) = Client::try_new(&server.socket) {
+                break client;
             }
             assert!(started.elapsed() < Duration::from_secs(20), "{job} does not start");
             std::thread::sleep(Duration::from_micros(200));
-        }
+        };
+        let (_status, _) = client.ask(&get("/v1/status"));
+        server.first_answer = started.elapsed();
+        server
     }
 
     /// Waits until so many sessions are indexed and none waits.

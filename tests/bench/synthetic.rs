@@ -130,7 +130,7 @@ impl Writer {
     /// One turn of the assistant: perhaps a text, one or two calls, their results.
     fn step(&mut self) {
         self.steps += 1;
-        if self.steps % 40 == 0 {
+        if self.steps.is_multiple_of(40) {
             self.says();
             self.prompt();
         }

@@ -8,10 +8,9 @@ use axum::extract::State;
 use axum::response::Response;
 use compactd_api::compact::{CompactAnswer, CompactRequest, Outcome};
 use compactd_api::{ErrorCode, HOOK_DEADLINE, convert};
-use compactd_transcript::LineReader;
 
 use super::App;
-use super::sessions::{json, ready};
+use super::sessions::{current, json, ready};
 use crate::compaction;
 use crate::serve::{ApiError, RawBody};
 use crate::sessions::{Session, SessionKey, State as SessionState};
@@ -26,9 +25,14 @@ pub(super) async fn compact(
     let session = find(&app, &request)?;
     app.sessions.touch(&session);
     let _held = session.hold();
-    let waited = tokio::time::timeout(HOOK_DEADLINE, ready(&app, &session)).await;
+    let waited = tokio::time::timeout(HOOK_DEADLINE, async {
+        ready(&app, &session).await?;
+        Ok(current(&app, &session).await)
+    })
+    .await;
     let response = match waited {
-        Ok(Ok(())) => answer(&app, &session, &request, started)?,
+        Ok(Ok(true)) => answer(&app, &session, &request, started)?,
+        Ok(Ok(false)) => unready(&app, "the session cannot be read"),
         Ok(Err(error)) => return Err(error),
         // The work goes on; the next request finds it done.
         Err(_late) => unready(&app, "the session is still being read"),
@@ -87,10 +91,6 @@ fn answer(
             return Ok(unready(app, "the pins of the session cannot be read"));
         }
     };
-    let mut reader = LineReader::new();
-    if !app.sessions.follow(session, &mut reader) {
-        return Ok(unready(app, "the session cannot be read"));
-    }
     let state = session.lock();
     let SessionState::Ready(tail) = &*state else {
         return Ok(unready(app, "the session cannot be read"));

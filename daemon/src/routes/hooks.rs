@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use super::App;
 use crate::serve::{ApiError, RawBody};
-use crate::workers::is_recent;
+use crate::sessions::Sessions;
 
 /// What of a hook's input says whose it is.
 #[derive(Debug, Default, Deserialize)]
@@ -42,9 +42,7 @@ pub(super) async fn hook(
 fn register(app: &App, path: &FilePath) {
     let Some(session) = app.sessions.at_path(path) else { return };
     app.sessions.touch(&session);
-    if is_recent(session.file().modified, std::time::Duration::MAX)
-        && !crate::sessions::Sessions::is_ready(&session)
-    {
+    if !Sessions::is_ready(&session) {
         app.bulk.push(session);
     }
 }

@@ -1,6 +1,6 @@
 //! `GET /v1/sessions…`: the list, the details, what a compaction would do, and the pins.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderValue, header};
@@ -11,6 +11,7 @@ use compactd_api::sessions::{
 };
 use compactd_api::{ErrorCode, HOOK_DEADLINE, convert, ids};
 use compactd_core::index::History;
+use compactd_core::record::Host;
 use compactd_core::rules::Pins;
 use compactd_transcript::LineReader;
 use compactd_transcript::texts::Texts;
@@ -18,7 +19,7 @@ use serde::Serialize;
 
 use super::App;
 use crate::serve::{ApiError, Body};
-use crate::sessions::{Session, Sessions, State as Known};
+use crate::sessions::{Followed, Session, Sessions, State as Known};
 use crate::time::rfc3339;
 
 /// An answer with a JSON body.
@@ -40,10 +41,20 @@ pub(super) async fn ready(app: &App, session: &Arc<Session>) -> Result<(), ApiEr
     if Sessions::is_ready(session) {
         return Ok(());
     }
+    if session.key.host == Host::Codex {
+        // Its history may lie in files that are not found yet.
+        let mut walked = app.walked.subscribe();
+        drop(walked.wait_for(|walked| *walked).await);
+    }
     let (sessions, work) = (Arc::clone(&app.sessions), Arc::clone(session));
-    let built =
-        tokio::task::spawn_blocking(move || sessions.build(&work, &mut LineReader::new(), || true))
-            .await;
+    let built = tokio::task::spawn_blocking(move || {
+        let _one_at_a_time = work.building.lock().unwrap_or_else(PoisonError::into_inner);
+        if Sessions::is_ready(&work) {
+            return Ok(true);
+        }
+        sessions.build(&work, &mut LineReader::new(), || !Sessions::is_ready(&work))
+    })
+    .await;
     match built {
         Ok(Ok(_)) => {
             app.bulk.tidy_above(app.sessions.index_bytes(), app.budget_bytes);
@@ -59,6 +70,21 @@ pub(super) async fn ready(app: &App, session: &Arc<Session>) -> Result<(), ApiEr
         Err(panic) => {
             app.sessions.mark_broken(session, "reading it failed inside compactd");
             Err(ApiError::internal(panic))
+        }
+    }
+}
+
+/// Brings a ready session up to date: what was just appended here, more than that on a thread of its
+/// own, so that other requests are answered meanwhile.
+pub(super) async fn current(app: &App, session: &Arc<Session>) -> bool {
+    match app.sessions.follow_step(session, &mut LineReader::new()) {
+        Followed::Current => true,
+        Followed::Not => false,
+        Followed::More => {
+            let (sessions, work) = (Arc::clone(&app.sessions), Arc::clone(session));
+            tokio::task::spawn_blocking(move || sessions.follow(&work, &mut LineReader::new()))
+                .await
+                .unwrap_or(false)
         }
     }
 }
@@ -136,7 +162,7 @@ pub(super) async fn details(
     let _held = session.hold();
     // A session that cannot be read has details too: why.
     let _shown_below = ready(&app, &session).await;
-    app.sessions.follow(&session, &mut LineReader::new());
+    current(&app, &session).await;
     let pins = app.sessions.store().pins(&session.key).unwrap_or_default();
     let mut details = SessionDetails {
         item: item(&app, &session),

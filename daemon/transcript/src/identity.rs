@@ -97,7 +97,20 @@ impl Identity {
     /// # Errors
     /// The file cannot be read.
     pub fn take(file: &Transcript, cursor: u64) -> Result<Self, Error> {
-        let stat = file.stat()?;
+        Self::as_of(file, file.stat()?, SystemTime::now(), cursor)
+    }
+
+    /// As [`Identity::take`], with what the system said at `looked`, before the file was read: what
+    /// was appended meanwhile is then noticed at the next look.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn as_of(
+        file: &Transcript,
+        stat: Stat,
+        looked: SystemTime,
+        cursor: u64,
+    ) -> Result<Self, Error> {
         // The cursor of a packed file counts unpacked bytes: nothing on disk stands before it.
         let (cursor, before) = if file.is_packed() { (stat.size, 0) } else { (cursor, cursor) };
         let tail_bytes = before.min(TAIL_BYTES);
@@ -106,7 +119,7 @@ impl Identity {
             cursor,
             head: Sample::take(file, 0, HEAD_BYTES.min(cursor))?,
             tail: Sample::take(file, before - tail_bytes, tail_bytes)?,
-            is_settled: SystemTime::now().duration_since(stat.mtime).is_ok_and(|age| age > TICK),
+            is_settled: looked.duration_since(stat.mtime).is_ok_and(|age| age > TICK),
         })
     }
 }

@@ -55,6 +55,19 @@ pub(crate) struct Open {
 }
 
 impl Open {
+    /// Bytes on the heap, about.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        let call = |call: &OpenCall| {
+            let input = match &call.input {
+                Input::Text(text) => text.capacity(),
+                Input::Terms(terms) => terms.capacity() * 8,
+            };
+            let commands = call.commands.iter().map(|ran| ran.command.len() + 200).sum::<usize>();
+            input + commands
+        };
+        self.calls.allocation_size() + self.calls.values().map(call).sum::<usize>()
+    }
+
     /// A command ran: inside the newest script that waits for its result, if any does.
     pub(crate) fn ran(&mut self, command: InnerCommand<'static>) {
         if let Some(call) = self.scripts.last().and_then(|id| self.calls.get_mut(id)) {
@@ -224,11 +237,13 @@ impl Extractor {
         shortened: &[(&Leaf<'_>, String)],
         whole: &Action,
     ) -> bool {
+        // Both in the order of the input.
+        let mut shortened = shortened.iter().peekable();
         let leaves: Vec<Leaf<'_>> = call
             .leaves
             .iter()
             .map(|leaf| {
-                let left = shortened.iter().find(|(long, _)| std::ptr::eq(*long, leaf));
+                let left = shortened.next_if(|(long, _)| std::ptr::eq(*long, leaf));
                 let text = left.map_or(&*leaf.text, |(_, left)| left.as_str());
                 Leaf { text: text.into(), key: (&*leaf.key).into(), ..*leaf }
             })
@@ -297,7 +312,7 @@ impl Extractor {
             if rerunnable.even_if_used {
                 entry.flags |= result_flag::EVEN_IF_USED;
             }
-            entry.cut_utf16 = u16::try_from(cut.at_utf16).unwrap_or(u16::MAX);
+            entry.cut_utf16 = narrow(cut.at_utf16);
         }
         entry
     }

@@ -15,7 +15,7 @@ use crate::settings::Settings;
 pub(crate) mod live_flag {
     pub(crate) const QUOTED: u8 = 1;
     pub(crate) const RULE_WORD: u8 = 2;
-    /// An earlier read was superseded by it.
+    /// An earlier read was superseded by it, or may have been by an earlier pass.
     pub(crate) const SUPERSEDER: u8 = 4;
     /// A later "unchanged" stub points to it.
     pub(crate) const STUB_TARGET: u8 = 8;
@@ -188,6 +188,9 @@ impl Live {
             + self.terms.capacity() * size_of::<TermState>()
             + self.nodes.capacity() * size_of::<Node>()
             + self.quoted.allocation_size()
+            + self.bears.allocation_size()
+            + self.bears.values().map(|borne| borne.capacity() * 4).sum::<usize>()
+            + self.unanswered.capacity() * 4
             + self.by_message_id.allocation_size()
             + self.calls.allocation_size()
             + self.by_id.allocation_size()

@@ -170,7 +170,7 @@ pub(crate) struct ResultEntry {
     pub(crate) read_lines: Span,
     /// Names of files written.
     pub(crate) writes: Span,
-    pub(crate) cut_utf16: u16,
+    pub(crate) cut_utf16: u32,
     pub(crate) flags: u16,
 }
 

@@ -133,7 +133,10 @@ impl Index {
     /// Bytes on the heap, about.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
-        self.log.heap_bytes() + self.live.heap_bytes() + self.path.heap_bytes()
+        self.log.heap_bytes()
+            + self.live.heap_bytes()
+            + self.path.heap_bytes()
+            + self.open.heap_bytes()
     }
 
     /// Takes in one complete line, without its newline, that starts at byte `offset` of its file.

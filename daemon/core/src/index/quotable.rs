@@ -32,9 +32,9 @@ impl Quotable {
         if result >= LIST || self.more.len() + 2 >= LIST as usize {
             return; // more results than any host lets a session have
         }
-        let Some(known) = self.lines.find_mut(line & HASH_BITS, |known| same(*known, line)) else {
+        let Some(known) = self.lines.find_mut(place(line), |known| same(*known, line)) else {
             let packed = line & HASH_BITS | u64::from(result);
-            self.lines.insert_unique(packed & HASH_BITS, packed, |packed| packed & HASH_BITS);
+            self.lines.insert_unique(place(packed), packed, |&packed| place(packed));
             return;
         };
         let head = low(*known);
@@ -50,12 +50,12 @@ impl Quotable {
 
     /// Whether any result shows the line.
     pub(crate) fn holds(&self, line: u64) -> bool {
-        self.lines.find(line & HASH_BITS, |known| same(*known, line)).is_some()
+        self.lines.find(place(line), |known| same(*known, line)).is_some()
     }
 
     /// The results that show the line, the newest first.
     pub(crate) fn results(&self, line: u64) -> impl Iterator<Item = u32> + '_ {
-        let head = self.lines.find(line & HASH_BITS, |known| same(*known, line));
+        let head = self.lines.find(place(line), |known| same(*known, line));
         let head = head.map_or(NONE, |&known| low(known));
         let single = (head & LIST == 0).then_some(head);
         let mut at = if head != NONE && head & LIST != 0 { head & !LIST } else { NONE };
@@ -76,7 +76,7 @@ impl Quotable {
     pub(crate) fn from_parts(lines: &[u64], more: Vec<More>) -> Self {
         let mut table = HashTable::with_capacity(lines.len());
         for &packed in lines {
-            table.insert_unique(packed & HASH_BITS, packed, |packed| packed & HASH_BITS);
+            table.insert_unique(place(packed), packed, |&packed| place(packed));
         }
         Self { lines: table, more }
     }
@@ -85,6 +85,13 @@ impl Quotable {
     pub(crate) fn heap_bytes(&self) -> usize {
         self.lines.allocation_size() + self.more.capacity() * size_of::<More>()
     }
+}
+
+/// Where a line is looked for. The table takes both ends of it, and the low bits of what is packed
+/// are no hash.
+fn place(line: u64) -> u64 {
+    let bits = line & HASH_BITS;
+    bits | bits >> 40
 }
 
 fn same(known: u64, line: u64) -> bool {

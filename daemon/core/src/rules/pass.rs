@@ -210,7 +210,7 @@ impl<'a> Pass<'a> {
             offset: row.offset,
             ruling,
             call: fate,
-            cut_utf16: u32::from(entry.cut_utf16),
+            cut_utf16: entry.cut_utf16,
             removed_chars: match ruling.decision {
                 Decision::Keep => 0,
                 Decision::Truncate => entry.chars.saturating_sub(case.settings.rerunnable_chars),

@@ -326,7 +326,8 @@ impl Lexer<'_> {
         let mut command = std::mem::replace(&mut open.command, fresh);
         self.keywords(&mut command.words);
         let mut here = false;
-        for (place, ..) in open.here.iter_mut().filter(|(place, ..)| place.is_none()) {
+        // Those without a place are the newest.
+        for (place, ..) in open.here.iter_mut().rev().take_while(|(place, ..)| place.is_none()) {
             *place = Some(self.script.commands.len());
             here = true;
         }
