@@ -3,7 +3,13 @@
 //! No text of a message travels in either direction: the host's door takes 4 MiB, and the daemon has
 //! the transcript. The caller applies the decisions to its own copy of the messages.
 
+mod ids;
+mod read;
+mod write;
+
 use serde::{Deserialize, Serialize};
+
+pub use ids::Ids;
 
 use crate::error::ErrorCode;
 use crate::ids::is_id;
@@ -63,14 +69,23 @@ pub struct Row<'a> {
     /// Whose row it is.
     pub role: Role,
     /// `assistant`: ids of its tool calls; `user`: ids of the calls whose results it holds.
-    #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
-    pub ids: Vec<Text<'a>>,
+    #[serde(borrow, default, skip_serializing_if = "Ids::is_empty")]
+    pub ids: Ids<'a>,
     /// Characters of its text, results included.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub chars: u64,
     /// A result in it is an error.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_error: bool,
+}
+
+impl<'a> CompactRequest<'a> {
+    /// Reads a body that is written as callers do; `None` means that serde has to look at it, which
+    /// reads all of them and tells what is wrong.
+    #[must_use]
+    pub fn from_usual(body: &'a [u8]) -> Option<Self> {
+        read::read(body)
+    }
 }
 
 impl CompactRequest<'_> {
@@ -140,6 +155,12 @@ pub struct CompactAnswer<'a> {
 }
 
 impl CompactAnswer<'_> {
+    /// The bytes on the wire, the same as serde's.
+    #[must_use]
+    pub fn to_json(&self) -> Vec<u8> {
+        write::write(self)
+    }
+
     /// An answer that leaves everything as it is.
     #[must_use]
     pub fn nothing(compaction: u64, outcome: Outcome, reason: &'static str) -> Self {
@@ -267,6 +288,69 @@ mod tests {
         assert_eq!((request.rows[0].chars, request.rows[0].is_error), (0, false));
         assert_eq!(request.check(), Ok(()));
         assert!(!serde_json::to_string(&request).unwrap().contains("is_error"));
+    }
+
+    #[test]
+    fn reads_by_hand_what_serde_reads() {
+        let head = r#"{"host":"claude","session":"s","transcript":"/t","trigger":"auto","agent":"a","instructions":"say \"x\"","usage":{"tokens":5,"window":9},"threshold":7,"profile":"reference","rows":["#;
+        let rows = [
+            r#"{"row":"u1","role":"assistant","ids":["toolu_1","toolu_2"],"chars":12}"#,
+            r#"{"role":"user","ids":["toolu_é"],"chars":0,"is_error":true}"#,
+            r#"{"row":"u3","role":"user"}"#,
+        ];
+        let body = format!("{head}{}]}}", rows.join(","));
+        let read = CompactRequest::from_usual(body.as_bytes()).unwrap();
+        assert_eq!(read, request(&body));
+        assert!(read.rows[0].row.is_borrowed() && read.rows[0].ids[1].is_borrowed());
+        // What is written otherwise is left to serde, right or wrong.
+        for (from, to) in [
+            ("u1", r"u\n"),
+            ("\"chars\":12", "\"chars\":012"),
+            ("\"chars\":12", "\"chars\":-1"),
+            ("\"chars\":12", "\"chars\":99999999999999999999"),
+            ("\"chars\":12", "\"new\":12"),
+            ("12}", "12} "),
+            ("\"user\"}]}", "\"user\"}],\"rows\":[]}"),
+            ("\"user\"}]}", "\"user\"}]}}"),
+            ("\"user\"}]}", "\"user\"},]}"),
+            ("\"assistant\"", "\"robot\""),
+            ("\"host\":", "\"deep\":{\"a\":1,\"rows\":[]},\"host\":"),
+            ("\"s\"", "7"),
+        ] {
+            let other = body.replacen(from, to, 1);
+            assert_ne!(other, body);
+            assert!(CompactRequest::from_usual(other.as_bytes()).is_none(), "{other}");
+        }
+        for end in 0..body.len() {
+            assert!(CompactRequest::from_usual(&body.as_bytes()[..end]).is_none());
+        }
+    }
+
+    #[test]
+    fn writes_by_hand_what_serde_writes() {
+        let decision = |id: &'static str, decision, removed, cut_utf16, leaves| ResultDecision {
+            id: Text::from(id),
+            decision,
+            rule: Text::from("unreferenced"),
+            chars: 1_234_567_890,
+            removed,
+            cut_utf16,
+            call: CallFate::Kept,
+            leaves,
+        };
+        let leaf = LeafCut { leaf: 0, utf16: u64::MAX, cut_utf16: 10, removed: 100 };
+        let mut answer = CompactAnswer::nothing(7, Outcome::Escalate, "too \"little\"");
+        answer.counters = Counters { results: 3, chars_before: u64::MAX, ..Counters::default() };
+        assert_eq!(answer.to_json(), serde_json::to_vec(&answer).unwrap());
+        answer.reason = None;
+        answer.ordinals = vec![None, Some(0), Some(u32::MAX)];
+        answer.unknown = vec![Text::from("a\n"), Text::from("é")];
+        answer.decisions = vec![
+            decision("a\"\\b\u{1}", DecisionKind::Drop, None, None, vec![]),
+            decision("b", DecisionKind::Truncate, Some(9), Some(200), vec![leaf, leaf]),
+            decision("c", DecisionKind::Drop, None, None, vec![leaf]),
+        ];
+        assert_eq!(answer.to_json(), serde_json::to_vec(&answer).unwrap());
     }
 
     #[test]

@@ -10,7 +10,7 @@ use compactd_api::compact::{CompactAnswer, CompactRequest, Outcome};
 use compactd_api::{ErrorCode, HOOK_DEADLINE, convert};
 
 use super::App;
-use super::sessions::{current, json, ready};
+use super::sessions::{current, json, json_bytes, ready};
 use crate::compaction;
 use crate::serve::{ApiError, RawBody};
 use crate::sessions::{Session, SessionKey, State as SessionState};
@@ -20,7 +20,10 @@ pub(super) async fn compact(
     body: RawBody,
 ) -> Result<Response, ApiError> {
     let started = Instant::now();
-    let request: CompactRequest<'_> = body.json()?;
+    let request = match CompactRequest::from_usual(body.bytes()) {
+        Some(request) => request,
+        None => body.json()?,
+    };
     request.check().map_err(|code| ApiError::new(code, "the request cannot be served"))?;
     let session = find(&app, &request)?;
     app.sessions.touch(&session);
@@ -119,5 +122,5 @@ fn answer(
         micros = counters.micros,
         "compaction answered"
     );
-    Ok(json(&answer))
+    Ok(json_bytes(answer.to_json()))
 }

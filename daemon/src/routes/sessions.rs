@@ -25,14 +25,17 @@ use crate::time::rfc3339;
 /// An answer with a JSON body.
 pub(super) fn json(body: &impl Serialize) -> Response {
     match serde_json::to_vec(body) {
-        Ok(bytes) => {
-            let mut response = bytes.into_response();
-            let json = HeaderValue::from_static("application/json");
-            response.headers_mut().insert(header::CONTENT_TYPE, json);
-            response
-        }
+        Ok(bytes) => json_bytes(bytes),
         Err(error) => ApiError::new(ErrorCode::Internal, error.to_string()).into_response(),
     }
+}
+
+/// An answer whose JSON is written already.
+pub(super) fn json_bytes(bytes: Vec<u8>) -> Response {
+    let mut response = bytes.into_response();
+    let json = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(header::CONTENT_TYPE, json);
+    response
 }
 
 /// Waits until a session has an index. A cold one is read on a thread of its own, at normal
