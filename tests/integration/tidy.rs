@@ -335,7 +335,8 @@ fn no_path_of_a_machine() {
     // Recorded and invented sessions have invented folders in them.
     ours.retain(|path| !path.starts_with("tests/"));
     ours.push(".ci/run".to_owned());
-    let path = Regex::new(r"/r[o]ot/|/h[o]me/[a-z]+/\.(cargo|rustup)|(^|[^a-z~>.])/w[o]rk/").unwrap();
+    let path =
+        Regex::new(r"/r[o]ot/|/h[o]me/[a-z]+/\.(cargo|rustup)|(^|[^a-z~>.])/w[o]rk/").unwrap();
     none(&lines_with(&ours, &path));
 }
 

@@ -207,8 +207,10 @@ function responseItem(payload, cwd) {
     if (role === undefined) return null;
     made = row(role === "assistant" ? "assistant" : "user", codexContent(payload.content));
     made.meta = role === "developer" || role === "system";
-  } else if (type === "agent_message") made = row("user", codexContent(payload.content));
-  else if (type === "reasoning") {
+  } else if (type === "agent_message") {
+    made = row("user", codexContent(payload.content));
+    made.meta = true;
+  } else if (type === "reasoning") {
     made = row("assistant", []);
     made.thought = true;
   } else if (type === "web_search_call" || type === "tool_search_call" || type === "image_generation_call") {
@@ -323,15 +325,23 @@ function compacted(payload, cwd) {
   if (number !== null && !(Number.isInteger(number) && number >= 0)) return null;
   const items = payload.replacement_history ?? null;
   if (items === null) {
+    if (payload.message === "") return { kind: "compacted", rows: [] };
     const made = row("user", [{ kind: "text", text: payload.message }]);
     made.summary = true;
+    made.meta = true;
     return { kind: "compacted", rows: [made] };
   }
   if (!Array.isArray(items)) return null;
   const metadata = payload.replacement_history_metadata ?? null;
   if (metadata !== null && !(Array.isArray(metadata) && metadata.length === items.length)) return null;
   if (!items.every(wellFormed)) return null;
-  return { kind: "compacted", rows: items.map((item) => responseItem(item, cwd)).filter((one) => one) };
+  const rows = items.map((item) => responseItem(item, cwd)).filter((one) => one);
+  // The summary stands among them as if the person had said it.
+  for (const one of rows) {
+    if (one.role === "user" && payload.message !== "" && one.items.length === 1
+      && one.items[0].text === payload.message && one.items[0].kind === "text") one.meta = true;
+  }
+  return { kind: "compacted", rows };
 }
 
 function wellFormed(item) {
@@ -351,8 +361,7 @@ function wellFormed(item) {
 function wellFormedPart(part) {
   const type = text(part, "type");
   if (type === "input_text" || type === "output_text") return text(part, "text") !== undefined;
-  if (type === "input_image") return text(part, "image_url") !== undefined;
-  return type === "encrypted_content";
+  return type === "input_image" || type === "encrypted_content";
 }
 
 // ---- which rows count
@@ -431,14 +440,16 @@ function activeRows(epoch) {
   }
   const isIn = rows.map((one, at) => path.has(at) || one.uuid === null
     || (one.role === "assistant" && one.messageId !== null && messages.has(one.messageId)));
+  // A row of results is in with the calls that stand before it.
   const calls = new Set();
-  rows.forEach((one, at) => {
-    if (isIn[at]) for (const item of one.items) if (item.kind === "call") calls.add(item.id);
-  });
   const answers = (one) => one.items.length > 0
     && one.items.every((item) => item.kind === "result" && calls.has(item.id));
   const first = epoch[0]?.kind === "boundary" ? 1 : 0;
-  return rows.filter((one, at) => at >= first && (isIn[at] || answers(one)));
+  return rows.filter((one, at) => {
+    if (!isIn[at] && !answers(one)) return false;
+    for (const item of one.items) if (item.kind === "call") calls.add(item.id);
+    return at >= first;
+  });
 }
 
 // ---- messages, calls, results, texts
@@ -578,27 +589,30 @@ function numbers(word, found) {
 
 // ---- notes
 
-const DROPPED = /^\[output removed by compactd: [0-9]+ chars; re-run the call to see it\]$/;
-const CUT = /(?:^|\n)\[output cut by compactd: [0-9]+ of [0-9]+ chars removed; re-run the call to see it\]$/;
-const INPUT = /\[input cut by compactd: [0-9]+ chars\]$/;
-const NOTE_CHARS = 200;
-const tail = (said) => (said.length > NOTE_CHARS ? said.slice(-NOTE_CHARS) : said);
+const DROPPED = /^\[output removed by compactd: (0|[1-9][0-9]*) chars; re-run the call to see it\]$/;
+const CUT = /(?:^|\n)\[output cut by compactd: ([1-9][0-9]*) of ([1-9][0-9]*) chars removed; re-run the call to see it\]$/;
+const INPUT = /\[input cut by compactd: ([1-9][0-9]*) chars\]$/;
 
-const isNoted = (said) => DROPPED.test(said) || (said.endsWith("]") && cutAt(said) >= 0);
-function cutAt(said) {
-  const end = tail(said);
-  const found = CUT.exec(end);
-  // A line must start there: not only the piece that was looked at.
-  return !found || (found.index === 0 && found[0][0] !== "\n" && end.length < said.length)
-    ? -1 : said.length - end.length + found.index;
+// Where the note starts that a pattern finds, if its numbers are ours: below 2^64, not falling.
+function noteAt(pattern, said) {
+  if (!said.endsWith("]")) return -1;
+  const found = pattern.exec(said);
+  if (!found) return -1;
+  const numbers = found.slice(1).map(BigInt);
+  const ours = numbers.every((number, at) => number < 1n << 64n && (at === 0 || numbers[at - 1] <= number));
+  return ours ? found.index : -1;
 }
-function withoutOutputNote(body) {
-  if (!body.endsWith("]")) return body;
-  if (DROPPED.test(body)) return "";
-  const at = cutAt(body);
-  return at < 0 ? body : body.slice(0, at);
-}
-const withoutInputNote = (leaf) => (leaf.endsWith("]") ? leaf.replace(INPUT, "") : leaf);
+
+const isNoted = (said) => noteAt(DROPPED, said) >= 0 || noteAt(CUT, said) >= 0;
+const before = (said, ...patterns) => {
+  for (const pattern of patterns) {
+    const at = noteAt(pattern, said);
+    if (at >= 0) return said.slice(0, at);
+  }
+  return said;
+};
+const withoutOutputNote = (body) => before(body, DROPPED, CUT);
+const withoutInputNote = (leaf) => before(leaf, INPUT);
 const withoutNote = (said) => {
   const stripped = withoutOutputNote(said);
   return stripped.length < said.length ? stripped : withoutInputNote(said);
@@ -651,9 +665,15 @@ const wrote = (action, path) => action.writes === "all"
 function readsOf(history, actions) {
   const reads = { superseded: new Set(), superseders: new Set(), latest: new Set(), stubs: new Set() };
   const byPath = new Map();
+  // Reads that an earlier pass dropped: one behind may have been kept in their stead.
+  const noted = [];
   history.results.forEach(({ result }, number) => {
     const path = actions[number].read;
-    if (path === null || result.isError || isNoted(result.text)) return;
+    if (path === null || result.isError) return;
+    if (isNoted(result.text)) {
+      noted.push({ number, path });
+      return;
+    }
     if (!byPath.has(path)) byPath.set(path, []);
     const earlier = byPath.get(path);
     if (charCount(result.body) <= 400 && STUB.test(result.body)) {
@@ -676,6 +696,14 @@ function readsOf(history, actions) {
         }
       }
     });
+  }
+  for (const { number, path } of noted) {
+    for (const later of byPath.get(path) ?? []) {
+      if (later.number > number
+        && !actions.slice(number, later.number).some((action) => wrote(action, path))) {
+        reads.superseders.add(later.number);
+      }
+    }
   }
   return reads;
 }
@@ -728,16 +756,16 @@ function firstUsesOf(history, vocabulary) {
     ...history.calls.map((call, at) => [call.position, "call", at]),
   ].sort((a, b) => a[0] - b[0]);
   const holders = new Map();
+  // Per term, the results that wait for its use.
   const waiting = new Map();
-  const isFirst = (term, message) => {
+  const firstUse = (term, message) => {
     const count = holders.get(term);
-    const messages = waiting.get(term);
-    if (count === undefined || count > GENERIC_ABOVE || messages === undefined) return false;
-    const left = messages.filter((of) => of >= message);
-    if (left.length === messages.length) return false;
-    waiting.set(term, left);
-    return true;
+    const results = waiting.get(term);
+    if (count === undefined || count > GENERIC_ABOVE || results === undefined) return [];
+    waiting.set(term, results.filter((result) => result.message >= message));
+    return results.filter((result) => result.message < message);
   };
+  // Per call and term, the results that the use was the first to reference.
   const firstUses = new Map();
   for (const [, kind, at] of events) {
     if (kind === "result") {
@@ -745,18 +773,20 @@ function firstUsesOf(history, vocabulary) {
       for (const term of vocabulary.ofResult[at]) {
         holders.set(term, (holders.get(term) ?? 0) + 1);
         if (own(vocabulary, call, term)) continue;
-        const messages = waiting.get(term);
-        if (messages) messages.push(message);
-        else waiting.set(term, [message]);
+        const results = waiting.get(term);
+        if (results) results.push({ number: at, message });
+        else waiting.set(term, [{ number: at, message }]);
       }
     } else if (kind === "text") {
-      for (const term of vocabulary.ofText[at]) isFirst(term, history.texts[at].message);
+      for (const term of vocabulary.ofText[at]) firstUse(term, history.texts[at].message);
     } else {
       for (const leaf of vocabulary.ofCall[at]) {
         for (const term of leaf) {
-          if (!isFirst(term, history.calls[at].message)) continue;
-          if (!firstUses.has(at)) firstUses.set(at, new Set());
-          firstUses.get(at).add(term);
+          const results = firstUse(term, history.calls[at].message);
+          if (results.length === 0) continue;
+          if (!firstUses.has(at)) firstUses.set(at, new Map());
+          const ofTerm = firstUses.get(at);
+          ofTerm.set(term, [...(ofTerm.get(term) ?? []), ...results.map((result) => result.number)]);
         }
       }
     }
@@ -774,7 +804,7 @@ function shortened(input) {
   return Object.fromEntries(Object.entries(input).map(([key, value]) => [key, shortened(value)]));
 }
 
-function gainOf(history, vocabulary, number, firstUses, whole) {
+function gainOf(history, vocabulary, number, firstUses, stays, whole) {
   const call = history.calls[number];
   let freed = 0;
   const kept = new Set();
@@ -785,8 +815,8 @@ function gainOf(history, vocabulary, number, firstUses, whole) {
     for (const term of terms(stays)) kept.add(term);
   }
   const first = firstUses.get(number);
-  if (first) for (const term of first) if (!kept.has(term)) return null;
   if (freed === 0) return null;
+  for (const [term, results] of first ?? []) if (!kept.has(term) && results.some(stays)) return null;
   const after = actionOf(history.host, call.tool, shortened(call.input), call.cwd, call.commands);
   const same = whole.read === after.read && JSON.stringify(whole.writes) === JSON.stringify(after.writes);
   return same ? freed : null;
@@ -811,15 +841,18 @@ function decide(history) {
   const reference = options.profile === "reference";
   const firstUses = reference ? new Map() : firstUsesOf(history, vocabulary);
   const count = history.results.length;
-  let behind = 0;
-
   const rule = (number, answer) => {
     const { result, message } = answer;
     if (isNoted(result.text)) return ["keep", "noted"];
     if (message === 0 || message >= Math.max(0, history.messages - PIN_LAST) || result.isError
       || reads.stubs.has(number)) return ["keep", "pinned"];
     if (quotableLines(result.body).some((line) => (quotes.get(line) ?? -1) > message)) return ["keep", "never_drop"];
-    while (behind < history.texts.length && history.texts[behind].position < answer.position) behind += 1;
+    let behind = 0;
+    for (let end = history.texts.length; behind < end;) {
+      const middle = (behind + end) >> 1;
+      if (history.texts[middle].position < answer.position) behind = middle + 1;
+      else end = middle;
+    }
     for (let at = behind; at < history.texts.length; at += 1) {
       const spoken = history.texts[at];
       if (spoken.message <= message || spoken.text.trim() === "") continue;
@@ -841,15 +874,17 @@ function decide(history) {
     return ["keep", name];
   };
 
+  const rules = history.results.map((answer, number) => rule(number, answer));
+  const stays = (number) => rules[number][0] === "keep";
   return history.results.map((answer, number) => {
-    let [decision, name] = rule(number, answer);
+    let [decision, name] = rules[number];
     const call = history.calls[answer.call];
     const chars = charCount(answer.result.text);
     let fate = "kept";
     if (decision === "drop" && reference) {
       if (actions[number].read === null) fate = "removed";
     } else if (decision === "drop") {
-      const gain = gainOf(history, vocabulary, answer.call, firstUses, whole[number]);
+      const gain = gainOf(history, vocabulary, answer.call, firstUses, stays, whole[number]);
       if (droppedNote(chars).length >= chars + (gain ?? 0)) [decision, name] = ["keep", "no_gain"];
       else if (gain !== null) fate = "shortened";
     }
