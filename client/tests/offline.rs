@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 
-use kit::{Home, ONE, Ran, TRANSCRIPT, TWO};
+use kit::{Home, ONE, Ran, TRANSCRIPT, TWO, copy_program};
 
 fn fixtures() -> Vec<std::path::PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures");
@@ -204,7 +204,7 @@ fn a_file_without_permission_is_told() {
         // We may read everything, so somebody else tries.
         fs::set_permissions(home.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let program = home.path().join("compactctl");
-        fs::copy(env!("CARGO_BIN_EXE_compactctl"), &program).unwrap();
+        copy_program(&program);
         Ran::of(home.command_of(&program, &args).uid(NOBODY).output().unwrap())
     };
     ran.fails(1, "permission denied", "run as the user who owns the transcript");

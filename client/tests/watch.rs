@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use kit::{Home, ONE, Ran, TWO, session_list, two_sessions};
+use kit::{Home, ONE, Ran, TWO, copy_program, session_list, two_sessions};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
@@ -19,7 +19,7 @@ fn program(home: &Home) -> PathBuf {
     let dir = home.path().join("bin");
     fs::create_dir_all(&dir).unwrap();
     let program = dir.join("compactctl");
-    fs::copy(env!("CARGO_BIN_EXE_compactctl"), &program).unwrap();
+    copy_program(&program);
     program
 }
 

@@ -76,17 +76,24 @@ pub(crate) fn parts(paths: &[PathBuf]) {
     let (transcript, body) = (std::fs::read(&paths[0]).unwrap(), std::fs::read(&paths[1]).unwrap());
     let index = ours::index(compactd_core::record::Host::Claude, &lines(&transcript));
     drop(transcript);
-    let read = || serde_json::from_slice::<CompactRequest<'_>>(&body).unwrap();
+    let read = || CompactRequest::from_usual(&body).unwrap();
     let asked = read();
     let decide =
         || compactd::compaction::answer(&index, &asked, Profile::Standard, &Pins::default());
     let answer = decide();
-    let mut reads = || drop(black_box(read()));
-    let mut decides = || drop(black_box(decide()));
-    let mut writes = || drop(black_box(serde_json::to_vec(&answer).unwrap()));
-    let times = in_turn(30, &mut [&mut reads, &mut decides, &mut writes]);
-    let [read, decide, write] = [0, 1, 2].map(|at| shown(median(&times[at])));
-    println!("read {read}, join and decide {decide}, write {write}");
+    let mut serde =
+        || drop(black_box(serde_json::from_slice::<CompactRequest<'_>>(&body).unwrap()));
+    let mut by_hand = || drop(black_box(read()));
+    let mut decided = || drop(black_box(decide()));
+    let mut serde_out = || drop(black_box(serde_json::to_vec(&answer).unwrap()));
+    let mut written = || drop(black_box(answer.to_json()));
+    let times =
+        in_turn(30, &mut [&mut serde, &mut by_hand, &mut decided, &mut serde_out, &mut written]);
+    let [serde, by_hand, decided, serde_out, written] =
+        [0, 1, 2, 3, 4].map(|at| shown(median(&times[at])));
+    println!(
+        "read {by_hand} (serde {serde}), join and decide {decided}, write {written} (serde {serde_out})"
+    );
 }
 
 fn parts_of(table: &mut Table, scratch: &Scratch, session: &Session, body: &[u8]) {

@@ -15,6 +15,13 @@ pub const TWO: &str = "3f2b0000-2222-4000-8000-000000000002";
 
 pub const TRANSCRIPT: &[u8] = include_bytes!("../../sample/session.jsonl");
 
+/// Puts the binary elsewhere. Another process copies: a file that this one has open for writing
+/// cannot be run, and a child of another test would keep it open for a moment.
+pub fn copy_program(to: &Path) {
+    let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_compactctl")).arg(to).status().unwrap();
+    assert!(copied.success());
+}
+
 /// A home without anything, and the binary in it.
 pub struct Home {
     dir: TempDir,
