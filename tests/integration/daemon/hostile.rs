@@ -292,6 +292,6 @@ fn many_silent_callers_hold_up_nobody() {
 
 /// Another process copies: a file that this one has open for writing cannot be run, and a child of
 /// another test would keep it open for a moment.
-fn copy_program(from: &Path, to: &Path) {
+fn copy_program(from: &std::path::Path, to: &std::path::Path) {
     assert!(Command::new("cp").arg(from).arg(to).status().unwrap().success());
 }
