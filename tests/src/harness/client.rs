@@ -131,7 +131,7 @@ impl Client {
     /// only when nothing else does, and other tests may take both processors for minutes.
     fn want(&self, id: &str, last: Option<&Value>, begun: std::time::Instant) {
         let waits = last.is_some_and(|item| item["state"] == "indexing");
-        if waits && begun.elapsed() > std::time::Duration::from_secs(3) {
+        if waits && begun.elapsed() > Duration::from_secs(3) {
             drop(self.get(&format!("/v1/sessions/{id}")));
         }
     }
