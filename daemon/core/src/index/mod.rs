@@ -1,7 +1,7 @@
 //! The live index of one session: fed line by line, asked at any time.
 //!
-//! A line's text is looked at once ([`extract`]); what it means is kept as numbers in the [`log`].
-//! The [`live`] structure holds the verdict-relevant state of the current context and is kept
+//! A line's text is looked at once (`extract`); what it means is kept as numbers in the `log`.
+//! The `live` structure holds the verdict-relevant state of the current context and is kept
 //! current row by row; when the context changes otherwise (a rewind, a boundary) it is built again
 //! from the log, never from the text. `docs/rules.md` defines what must come out; the full rescan
 //! in `tests` holds it to that on every prefix.

@@ -1,7 +1,7 @@
 //! Codex's rollout: what one of its lines means (versions 0.118 to 0.171).
 //!
-//! Conversation items are read here, results of tools in [`output`], `compacted` records (which the
-//! host takes only when every item in them is sound) in [`compacted`].
+//! Conversation items are read here, results of tools in `output`, `compacted` records (which the
+//! host takes only when every item in them is sound) in `compacted`.
 
 mod compacted;
 mod event;

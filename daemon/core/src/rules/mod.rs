@@ -1,6 +1,6 @@
 //! The rules: what a compaction would do with every result of the context (`docs/rules.md` §6).
 //!
-//! One rule a file. A rule sees a [`Case`] and rules or passes; [`ladder`] asks them in order.
+//! One rule a file. A rule sees a `Case` and rules or passes; `ladder` asks them in order.
 
 mod ladder;
 mod latest_read;

@@ -2,7 +2,7 @@
 //!
 //! One pass, every byte is looked at a constant number of times; nesting is bounded, and any text
 //! at all gives some answer. It is no shell: what it does not know makes the script not
-//! [`Script::plain`], and nothing but writes is read from such a script.
+//! `Script::plain`, and nothing but writes is read from such a script.
 
 mod words;
 
