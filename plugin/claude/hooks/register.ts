@@ -1,0 +1,134 @@
+// compactd's answer to a compaction: asks the daemon which results may go, and hands the host the
+// messages without them. Whatever goes wrong, the host compacts as it would without us.
+
+import type { EngineInterface, Register, SessionCompactInput } from 'claude-code'
+import { rewrite, type Counts } from './rewrite'
+import {
+  answerFrom,
+  BODY_MAX,
+  lacks,
+  PROTOCOL,
+  request,
+  sessionOf,
+  sizeOf,
+  thresholdOf,
+  type Answer,
+  type Context,
+} from './wire'
+
+/** The host sets no deadline for what a hook asks of others, so this is ours. */
+const DEADLINE_MS = 1500
+
+/** A row that the host has just appended may not be in its file yet. */
+const RETRY_MS = 40
+const RETRIES = 10
+
+/** To measure its context by category costs the host some 10 ms for each MB. */
+const MEASURED_CHARS = 4_000_000
+
+const HEADERS = { 'content-type': 'application/json', 'compactd-protocol': String(PROTOCOL) }
+
+/** What stays the same while the host runs. */
+type Environment = { socketPath: string | undefined; window: string | undefined; percent: string | undefined }
+
+type Asked = { answer: Answer; socketPath: string; session: string }
+
+export const register: Register = on => {
+  on('session.start', ($, e, next) => {
+    // The first call of each kind costs the host some milliseconds: they pass while nobody waits.
+    warmUp($).catch(() => undefined)
+    return next(e)
+  })
+
+  on('session.compact', async ($, e, next) => {
+    // A decision is there in no time when it is needed: none is made ahead.
+    if (e.trigger === 'precompute') return { skip: 'compactd decides when the compaction comes' }
+    const started = performance.now()
+    const asked = await Promise.race([ask($, e).catch(() => undefined), $.clock.sleep(DEADLINE_MS)])
+    if (!asked) return next(e)
+    const { answer } = asked
+    if (answer.outcome === 'skip' && e.trigger !== 'auto') {
+      return { skip: `compactd: ${answer.reason ?? 'there is nothing to remove'}` }
+    }
+    if (answer.outcome !== 'apply' && answer.outcome !== 'escalate') return next(e)
+    const done = lacks(e.messages, answer) ? undefined : rewrite(e.messages, answer)
+    if (done === undefined || done.messages.length === 0) {
+      report($, asked, 'left', started)
+      return next(e)
+    }
+    if (answer.outcome === 'escalate') {
+      report($, asked, 'handed_over', started, done.counts)
+      const instructions = [e.instructions, answer.focus].filter(Boolean).join('\n\n')
+      return next({ ...e, messages: done.messages, ...(instructions ? { instructions } : {}) })
+    }
+    report($, asked, 'applied', started, done.counts)
+    const { tokens_before: tokensBefore, tokens_after: tokensAfter } = answer.counters
+    return { messages: done.messages, tokensBefore, tokensAfter }
+  })
+}
+
+async function ask($: EngineInterface, e: SessionCompactInput): Promise<Asked | undefined> {
+  const [{ transcriptPath }, environment, context] = await Promise.all([
+    $.session.info(),
+    environmentOf($),
+    // A sub-agent's context is another than the one that the host measures.
+    e.agentId === undefined ? contextOf($, e) : {},
+  ])
+  const { socketPath } = environment
+  if (!socketPath) return undefined
+  const body = request(e, transcriptPath, context)
+  if (body.length > BODY_MAX) return undefined
+  for (let left = RETRIES; ; left -= 1) {
+    const init = { method: 'POST', headers: HEADERS, body, socketPath }
+    const response = await $.http.fetch('http://localhost/v1/compact', init)
+    const answer = response.ok ? answerFrom(response.text, e.messages.length) : undefined
+    if (answer === undefined) return undefined
+    if (left === 0 || !lacks(e.messages, answer)) {
+      return { answer, socketPath, session: e.agentId ?? sessionOf(transcriptPath) }
+    }
+    await $.clock.sleep(RETRY_MS)
+  }
+}
+
+/** How full the context is, what fits, and where the host compacts by itself, in tokens. */
+async function contextOf($: EngineInterface, e: SessionCompactInput): Promise<Context> {
+  const [{ context }, { window, percent }] = await Promise.all([$.session.usage(), environmentOf($)])
+  if (e.trigger !== 'auto' || sizeOf(e.messages) > MEASURED_CHARS) {
+    return thresholdOf(context, window, percent)
+  }
+  const { breakdown } = (await $.session.usage({ breakdown: 'summary' })).context
+  const known = thresholdOf({ ...context, window: breakdown?.rawMaxTokens ?? context.window }, undefined, percent)
+  return { ...known, threshold: Math.min(known.threshold ?? Infinity, breakdown?.autoCompactThreshold ?? Infinity) }
+}
+
+let environment: Promise<Environment> | undefined
+
+function environmentOf($: EngineInterface): Promise<Environment> {
+  environment ??= readEnvironment($)
+  return environment
+}
+
+async function readEnvironment($: EngineInterface): Promise<Environment> {
+  const [socket, home, window, percent] = await Promise.all([
+    $.env.get('COMPACTD_SOCKET'),
+    $.env.get('HOME'),
+    $.env.get('CLAUDE_CODE_AUTO_COMPACT_WINDOW'),
+    $.env.get('CLAUDE_AUTOCOMPACT_PCT_OVERRIDE'),
+  ])
+  // The same path that everyone computes from HOME alone: a link to where the daemon listens.
+  const socketPath = socket || (home ? `${home}/.local/state/compactd/api.sock` : undefined)
+  return { socketPath, window, percent }
+}
+
+async function warmUp($: EngineInterface): Promise<void> {
+  const [{ socketPath }] = await Promise.all([environmentOf($), $.session.info(), $.session.usage()])
+  if (socketPath) await $.http.fetch('http://localhost/v1/status', { socketPath })
+}
+
+/** Tells the daemon what became of its answer. Nobody waits for it. */
+function report($: EngineInterface, asked: Asked, outcome: string, started: number, counts?: Counts): void {
+  const { answer, socketPath, session } = asked
+  const body = JSON.stringify({ outcome, ...counts, millis: performance.now() - started })
+  const url = `http://localhost/v1/sessions/${session}/passes/${answer.compaction}`
+  $.http.fetch(url, { method: 'POST', headers: HEADERS, body, socketPath }).catch(() => undefined)
+}
