@@ -8,6 +8,7 @@
     reason = "tests"
 )]
 
+mod claude;
 mod corpora;
 mod daemon;
 mod fixtures;

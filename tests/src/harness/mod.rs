@@ -12,6 +12,7 @@
 mod binaries;
 mod client;
 mod home;
+pub mod host;
 mod inside;
 mod process;
 mod wait;

@@ -1,0 +1,159 @@
+//! An interactive session of the host, in a tmux of its own.
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::super::wait::PATIENCE;
+use super::find::missing;
+use super::setup::{Host, SessionId};
+
+/// Between two looks at the screen.
+const LOOK: Duration = Duration::from_millis(40);
+
+/// A session on a screen. Dropping it ends the tmux server that holds it, and so the host.
+#[derive(Debug)]
+pub struct Terminal {
+    pub id: String,
+    host: Host,
+    tmux: PathBuf,
+    socket: PathBuf,
+}
+
+/// Where tmux is. Without it a test ends at once, with a line that says so.
+#[must_use]
+pub fn tmux() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).map(|folder| folder.join("tmux"));
+    let found = found.into_iter().find(|path| path.is_file());
+    if found.is_none() {
+        missing("tmux", "install it with the system's packages");
+    }
+    found
+}
+
+/// Lines break where the screen ends, so that white space says nothing.
+fn squeezed(text: &str) -> String {
+    text.chars().filter(|char| !char.is_whitespace() && *char != '\u{a0}').collect()
+}
+
+impl Terminal {
+    pub(super) fn start(host: &Host, session: SessionId) -> Option<Self> {
+        let tmux = tmux()?;
+        host.welcome();
+        let socket = host.home().join(format!("{}.tmux", &session.text()[..8]));
+        let terminal = Self { id: session.text().to_owned(), host: host.clone(), tmux, socket };
+        let mut arguments: Vec<OsString> =
+            ["new-session", "-d", "-s", "host", "-x", "150", "-y", "50", "--"]
+                .map(Into::into)
+                .into();
+        arguments.push(host.binary.clone().into());
+        arguments.extend(host.arguments(&session));
+        let started = terminal.tmux(&arguments);
+        assert!(started.status.success(), "{started:?}");
+        Some(terminal)
+    }
+
+    /// The server's environment, and so the host's, is the first command's.
+    fn tmux<T: AsRef<OsStr>>(&self, arguments: &[T]) -> Output {
+        let mut command = Command::new(&self.tmux);
+        self.host.clean(&mut command);
+        command
+            .arg("-S")
+            .arg(&self.socket)
+            .args(["-f", "/dev/null"])
+            .args(arguments)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap()
+    }
+
+    /// What is on the screen.
+    #[must_use]
+    pub fn screen(&self) -> String {
+        let shown = self.tmux(&["capture-pane", "-p", "-J", "-t", "host"]);
+        String::from_utf8_lossy(&shown.stdout).into_owned()
+    }
+
+    /// Everything that was on the screen.
+    #[must_use]
+    pub fn scrollback(&self) -> String {
+        let shown = self.tmux(&["capture-pane", "-p", "-J", "-S", "-", "-t", "host"]);
+        String::from_utf8_lossy(&shown.stdout).into_owned()
+    }
+
+    /// Whether the host still runs.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        self.tmux(&["has-session", "-t", "host"]).status.success()
+    }
+
+    /// Looks at the screen until it is as wanted.
+    ///
+    /// # Panics
+    /// It is not in time; the screen is told.
+    #[track_caller]
+    pub fn wait_until(&self, what: &str, is_it: impl Fn(&str) -> bool) -> String {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let screen = self.screen();
+            if is_it(&screen) {
+                return screen;
+            }
+            let in_time = Instant::now() < deadline && self.is_alive();
+            assert!(in_time, "not on the screen: {what}\n{screen}");
+            thread::park_timeout(LOOK);
+        }
+    }
+
+    /// Waits until this is on the screen, wherever its lines break.
+    ///
+    /// # Panics
+    /// See [`Self::wait_until`].
+    #[track_caller]
+    pub fn wait_for(&self, text: &str) -> String {
+        let wanted = squeezed(text);
+        self.wait_until(text, |screen| squeezed(screen).contains(&wanted))
+    }
+
+    /// Presses keys by tmux' names, such as `Escape` or `Up`.
+    pub fn press(&self, keys: &[&str]) {
+        let mut arguments = vec!["send-keys", "-t", "host"];
+        arguments.extend(keys);
+        assert!(self.tmux(&arguments).status.success(), "{keys:?}");
+    }
+
+    /// Types a line into the prompt and sends it off. The key comes when the line is there: what
+    /// comes in one piece is a paste to the host.
+    ///
+    /// # Panics
+    /// The line does not appear in time.
+    #[track_caller]
+    pub fn type_line(&self, line: &str) {
+        let typed = self.tmux(&["send-keys", "-t", "host", "-l", "--", line]);
+        assert!(typed.status.success(), "{typed:?}");
+        self.wait_for(line);
+        self.press(&["Enter"]);
+    }
+
+    /// Waits for the host's end.
+    ///
+    /// # Panics
+    /// It does not end in time.
+    #[track_caller]
+    pub fn wait_for_end(&self) {
+        let deadline = Instant::now() + PATIENCE;
+        while self.is_alive() {
+            assert!(Instant::now() < deadline, "the host does not end\n{}", self.screen());
+            thread::park_timeout(LOOK);
+        }
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ended = self.tmux(&["kill-server"]);
+    }
+}
