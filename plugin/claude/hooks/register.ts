@@ -52,7 +52,9 @@ export const register: Register = on => {
     }
     if (answer.outcome !== 'apply' && answer.outcome !== 'escalate') return next(e)
     const done = lacks(e.messages, answer) ? undefined : rewrite(e.messages, answer)
-    if (done === undefined || done.messages.length === 0) {
+    // Never a no-op on an automatic compaction: the host would ask again at once.
+    const isNothing = e.trigger === 'auto' && answer.outcome === 'apply' && !done?.isSmaller
+    if (done === undefined || done.messages.length === 0 || isNothing) {
       report($, asked, 'left', started)
       return next(e)
     }

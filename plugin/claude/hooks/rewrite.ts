@@ -12,7 +12,7 @@ import type { Answer, Decision, Leaf } from './wire'
 /** What became of the results; `left_alone` are those whose text is not what the daemon knows. */
 export type Counts = { kept: number; truncated: number; dropped: number; left_alone: number }
 
-export type Rewrite = { messages: SessionMessage[]; counts: Counts }
+export type Rewrite = { messages: SessionMessage[]; counts: Counts; isSmaller: boolean }
 
 /** Undefined where it cannot be built for certain: a row that the daemon does not know. */
 export function rewrite(messages: readonly SessionMessage[], answer: Answer): Rewrite | undefined {
@@ -44,7 +44,8 @@ export function rewrite(messages: readonly SessionMessage[], answer: Answer): Re
     into.toolResults?.push(...(message.toolResults ?? []).flatMap(result => resultOf(result, plan)))
   }
   const holds = (one: SessionMessage) => one.text !== '' || one.toolUses.length > 0 || one.toolResults?.length
-  return { messages: out.filter(one => one.handle !== undefined || holds(one)), counts: plan.counts }
+  const isSmaller = plan.counts.truncated + plan.counts.dropped + plan.texts.size > 0
+  return { messages: out.filter(one => one.handle !== undefined || holds(one)), counts: plan.counts, isSmaller }
 }
 
 type Plan = {

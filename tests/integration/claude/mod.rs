@@ -2,4 +2,8 @@
 //!
 //! Without the host these tests end at once, with a line that says how to run them.
 
+mod auto;
+mod failures;
+mod kit;
+mod manual;
 mod native;
