@@ -19,9 +19,8 @@ import {
 /** The host sets no deadline for what a hook asks of others, so this is ours. */
 const DEADLINE_MS = 1500
 
-/** A row that the host has just appended may not be in its file yet. */
-const RETRY_MS = 40
-const RETRIES = 10
+/** A row that the host has just appended may not be in its file yet, a sub-agent's least of all. */
+const WAITS_MS = [10, 20, 40, 80, 160, 320]
 
 /** To measure its context by category costs the host some 10 ms for each MB. */
 const MEASURED_CHARS = 4_000_000
@@ -73,28 +72,30 @@ async function ask($: EngineInterface, e: SessionCompactInput): Promise<Asked | 
   const [{ transcriptPath }, environment, context] = await Promise.all([
     $.session.info(),
     environmentOf($),
-    // A sub-agent's context is another than the one that the host measures.
-    e.agentId === undefined ? contextOf($, e) : {},
+    contextOf($, e),
   ])
   const { socketPath } = environment
   if (!socketPath) return undefined
   const body = request(e, transcriptPath, context)
   if (body.length > BODY_MAX) return undefined
-  for (let left = RETRIES; ; left -= 1) {
+  for (let tried = 0; ; tried += 1) {
     const init = { method: 'POST', headers: HEADERS, body, socketPath }
     const response = await $.http.fetch('http://localhost/v1/compact', init)
     const answer = response.ok ? answerFrom(response.text, e.messages.length) : undefined
     if (answer === undefined) return undefined
-    if (left === 0 || !lacks(e.messages, answer)) {
+    const wait = WAITS_MS[tried]
+    if (wait === undefined || !lacks(e.messages, answer)) {
       return { answer, socketPath, session: e.agentId ?? sessionOf(transcriptPath) }
     }
-    await $.clock.sleep(RETRY_MS)
+    await $.clock.sleep(wait)
   }
 }
 
 /** How full the context is, what fits, and where the host compacts by itself, in tokens. */
 async function contextOf($: EngineInterface, e: SessionCompactInput): Promise<Context> {
   const [{ context }, { window, percent }] = await Promise.all([$.session.usage(), environmentOf($)])
+  // How full a sub-agent's own context is, the host does not say.
+  if (e.agentId !== undefined) return thresholdOf({ window: context.window }, window, percent)
   if (e.trigger !== 'auto' || sizeOf(e.messages) > MEASURED_CHARS) {
     return thresholdOf(context, window, percent)
   }
