@@ -7,3 +7,5 @@ mod failures;
 mod kit;
 mod manual;
 mod native;
+mod shapes;
+mod types;
