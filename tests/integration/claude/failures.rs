@@ -237,8 +237,8 @@ fn the_plugin_stays_as_it_is() {
         paths.sort();
         paths
     };
-    let before = list(&super::kit::plugin());
+    let before = list(&super::plugin());
     stage.api.script([Step::text("Fine.")]);
     stage.host.run(&["Hello."]);
-    assert_eq!(before, list(&super::kit::plugin()));
+    assert_eq!(before, list(&super::plugin()));
 }

@@ -1,12 +1,12 @@
 //! A stage for the plugin in the real host: home, API, daemon; and what a rewrite must look like.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
 
 use compactd_tests::harness::host::{Host, Kind, MockApi, Run, Session, claude, wire};
-use compactd_tests::harness::{Home, Process, binaries};
+use compactd_tests::harness::{Home, Process};
 use serde_json::{Value, json};
+
+use super::plugin;
 
 /// Everything that a session with the plugin needs. Fields are dropped in this order.
 pub(super) struct Stage {
@@ -14,11 +14,6 @@ pub(super) struct Stage {
     pub(super) host: Host,
     pub(super) api: MockApi,
     pub(super) home: Home,
-}
-
-/// The plugin's folder.
-pub(super) fn plugin() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("plugin/claude")
 }
 
 impl Stage {
@@ -33,9 +28,7 @@ impl Stage {
     pub(super) fn without_daemon() -> Option<Self> {
         let claude = claude()?;
         let (home, api) = (Home::new(), MockApi::start([]));
-        let bin = home.join(".local/share/compactd/bin");
-        fs::create_dir_all(&bin).unwrap();
-        std::os::unix::fs::symlink(&binaries().hook, bin.join("compactd-hook")).unwrap();
+        home.put_shim();
         let host = Host::new(&claude, &home, &api)
             .with_plugin(&plugin())
             .with_env("COMPACTD_HOOK_START", "0");

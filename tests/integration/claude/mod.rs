@@ -3,9 +3,50 @@
 //! Without the host these tests end at once, with a line that says how to run them.
 
 mod auto;
+mod daemon;
 mod failures;
+mod interactive;
 mod kit;
 mod manual;
 mod native;
+mod results;
 mod shapes;
 mod types;
+
+use std::fs;
+use std::path::PathBuf;
+
+use compactd_tests::harness::Home;
+use compactd_tests::harness::host::{Host, Kind, Run, Step};
+use serde_json::json;
+
+/// A session in a home has one window of 100,000 tokens and compacts above 67,000.
+const SMALL_WINDOW: (&str, &str) = ("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "100000");
+
+/// Three small files, and the model that reads one after the other.
+fn three_reads(host: &Host, tokens: [u64; 3]) -> Vec<Step> {
+    let read = |(number, tokens): (usize, u64)| {
+        let text = format!("LIMIT_{number} = {}\n", 48_210 + number);
+        let file = host.put(&format!("src/part{number}.py"), text);
+        Step::tool("Read", json!({"file_path": file})).tokens(tokens)
+    };
+    tokens.into_iter().enumerate().map(read).collect()
+}
+
+/// The kinds of a run's requests, in order.
+fn kinds(run: &Run) -> Vec<Kind> {
+    run.requests.iter().map(|request| request.kind).collect()
+}
+
+/// This project's plugin.
+fn plugin() -> PathBuf {
+    fs::canonicalize(concat!(env!("CARGO_MANIFEST_DIR"), "/../plugin/claude")).unwrap()
+}
+
+/// A pipe with a name: what reads it waits until the test writes.
+fn pipe(home: &Home, name: &str) -> PathBuf {
+    let path = home.work().join(name);
+    let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
+    assert!(made.success(), "mkfifo {}", path.display());
+    path
+}

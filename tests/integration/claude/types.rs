@@ -8,7 +8,7 @@ use compactd_tests::harness::Home;
 use compactd_tests::harness::host::{Host, MockApi, Step, claude, compiler};
 use serde_json::json;
 
-use super::kit::plugin;
+use super::plugin;
 
 #[track_caller]
 fn check(compiler: &Path, project: &Path) {

@@ -100,6 +100,13 @@ impl Home {
         Ran::of(child.wait_with_output().unwrap())
     }
 
+    /// Puts the shim where the hosts' plugins look for it.
+    pub fn put_shim(&self) {
+        let place = self.join(".local/share/compactd/bin/compactd-hook");
+        std::fs::create_dir_all(place.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(&binaries().hook, place).unwrap();
+    }
+
     /// Where a real daemon listens here.
     #[must_use]
     pub fn socket(&self) -> PathBuf {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Value, json};
 
-use super::step::{Reply, Step};
+use super::step::{Gate, Reply, Step};
 
 /// An HTTP answer.
 #[derive(Debug)]
@@ -13,11 +13,13 @@ pub(super) struct Answer {
     pub(super) status: u16,
     pub(super) content_type: &'static str,
     pub(super) body: String,
+    /// What comes after the body when a gate is opened.
+    pub(super) rest: Option<(Gate, String)>,
 }
 
 impl Answer {
     pub(super) fn json(status: u16, body: &Value) -> Self {
-        Self { status, content_type: "application/json", body: body.to_string() }
+        Self { status, content_type: "application/json", body: body.to_string(), rest: None }
     }
 }
 
@@ -38,7 +40,14 @@ pub(super) fn answer(step: &Step, request: &Value, tokens: usize) -> Answer {
         Reply::Message { .. } => {
             let message = message(step, request, tokens);
             if request["stream"] == true {
-                Answer { status: 200, content_type: "text/event-stream", body: events(&message) }
+                let mut body = events(&message);
+                let rest = step.hold.as_ref().map(|(blocks, gate)| {
+                    let begin = "event: content_block_start\n";
+                    let mut starts = body.match_indices(begin).map(|(at, _)| at);
+                    let from = starts.nth(*blocks).expect("a block that is held back");
+                    (gate.clone(), body.split_off(from))
+                });
+                Answer { status: 200, content_type: "text/event-stream", body, rest }
             } else {
                 Answer::json(200, &message)
             }

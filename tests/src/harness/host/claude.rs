@@ -88,13 +88,13 @@ fn compactions(events: &[Value]) -> Vec<String> {
 }
 
 impl Session {
-    pub(super) fn start(host: &Host, session: SessionId) -> Self {
+    pub(super) fn start(host: &Host, session: &SessionId) -> Self {
         let mut command = Command::new(&host.binary);
         host.clean(&mut command);
         command
             .args(["-p", "--input-format", "stream-json", "--output-format", "stream-json"])
             .arg("--verbose")
-            .args(host.arguments(&session))
+            .args(host.arguments(session))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());

@@ -1,31 +1,49 @@
-//! Where the host and the compiler of its plugins are: not part of the project, and installed by a
-//! script of its own.
+//! Where the host and the compiler of its plugins are: not part of the project, pinned in
+//! `tests/hosts.env`, and installed by `.ci/hosts.sh`.
 
-use std::path::PathBuf;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, OnceLock};
+
+/// The pinned versions.
+const PINNED: &str = include_str!("../../../hosts.env");
+
+fn is_required() -> bool {
+    std::env::var_os("COMPACTD_HOSTS_REQUIRED").is_some_and(|value| value == "1")
+}
 
 /// The variable for a test's tool, or a word on how to come by it.
 ///
 /// # Panics
-/// It is not set, or names nothing, although it has to be there.
+/// It names nothing; or it is not set although it has to be there.
 fn find(variable: &str, what: &str) -> Option<PathBuf> {
-    let required = std::env::var_os("COMPACTD_HOSTS_REQUIRED").is_some_and(|value| value == "1");
     let path = std::env::var_os(variable).filter(|path| !path.is_empty()).map(PathBuf::from);
     let hint = format!("{variable}=$(.ci/hosts.sh {what}) cargo test -p compactd-tests");
     match path {
         Some(path) if path.is_file() => Some(path),
         Some(path) => panic!("{variable} names no file: {}\nhint: {hint}", path.display()),
-        None if required => panic!("{variable} is not set\nhint: {hint}"),
         None => {
-            tell(&format!("skipped, {variable} is not set: {hint}"));
+            missing(variable, &hint);
             None
         }
     }
 }
 
-/// The real Claude Code. Without it a test ends at once, with a line that says how to run it.
+/// The real Claude Code, of the pinned version. Without it a test ends at once, and a line says how
+/// to run it.
 #[must_use]
 pub fn claude() -> Option<PathBuf> {
-    find("COMPACTD_CLAUDE", "claude")
+    static VERSION: OnceLock<String> = OnceLock::new();
+    let path = find("COMPACTD_CLAUDE", "claude")?;
+    let said = VERSION.get_or_init(|| version(&path));
+    let pinned = pinned("CLAUDE_CODE_VERSION");
+    if said.split_whitespace().next() != Some(pinned) {
+        let other = format!("COMPACTD_CLAUDE says {said:?}, pinned is {pinned}");
+        assert!(!is_required(), "{other}");
+        tell(&other);
+    }
+    Some(path)
 }
 
 /// The TypeScript compiler.
@@ -34,17 +52,34 @@ pub fn compiler() -> Option<PathBuf> {
     find("COMPACTD_TSC", "tsc")
 }
 
+/// A value of `tests/hosts.env`.
+fn pinned(name: &str) -> &'static str {
+    let mut values = PINNED.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix('='));
+    values.next().unwrap_or_else(|| panic!("tests/hosts.env has no {name}"))
+}
+
+fn version(path: &Path) -> String {
+    let home = tempfile::tempdir().unwrap();
+    let output =
+        Command::new(path).arg("--version").env_clear().env("HOME", home.path()).output().unwrap();
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
 /// That something is missing that a test needs and that is not ours to install.
 ///
 /// # Panics
 /// It has to be there.
 pub(super) fn missing(what: &str, hint: &str) {
-    let required = std::env::var_os("COMPACTD_HOSTS_REQUIRED").is_some_and(|value| value == "1");
-    assert!(!required, "{what} is not there\nhint: {hint}");
-    tell(&format!("skipped, {what} is not there: {hint}"));
+    assert!(!is_required(), "{what} is not there\nhint: {hint}");
+    tell(&format!("tests are skipped, {what} is not there: {hint}"));
 }
 
-#[expect(clippy::print_stderr, reason = "a test that did not look has to say so")]
+/// Says it once, past the capture of what tests print: a test that did not look passes.
 fn tell(line: &str) {
-    eprintln!("{line}");
+    static TOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    let mut told = TOLD.lock().unwrap();
+    if !told.iter().any(|other| other == line) {
+        told.push(line.to_owned());
+        drop(writeln!(std::io::stderr(), "{line}"));
+    }
 }

@@ -1,7 +1,10 @@
 //! A scripted Messages API on 127.0.0.1 that keeps every request.
 
+use std::convert::Infallible;
 use std::net::TcpListener as StdListener;
+use std::pin::Pin;
 use std::sync::{Arc, Condvar, LazyLock, Mutex};
+use std::task::{Context, Poll};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
@@ -9,15 +12,16 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::State;
 use axum::http::{Method, Request as HttpRequest, Response};
+use hyper::body::{Bytes, Frame};
 use regex::Regex;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::runtime::Builder;
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 
 use super::super::wait::PATIENCE;
 use super::answer::{Answer, answer};
-use super::step::Step;
+use super::step::{Gate, Step};
 use super::wire;
 
 /// By these words a request for a summary is known. A new version of the host may use others.
@@ -73,14 +77,15 @@ impl Request {
 }
 
 fn kind_of(body: &Value) -> Kind {
-    let messages = body["messages"].as_array();
+    // Reminders with the role of the system may stand behind the message that asks.
+    let mut messages = body["messages"].as_array().into_iter().flatten();
+    let said = messages.rfind(|message| message["role"] == "user");
     let asks = |message: &Value| {
-        message["role"] != "assistant"
-            && wire::blocks(message).iter().any(|block| {
-                block["text"].as_str().is_some_and(|text| SUMMARY_ASKED.is_match(text))
-            })
+        let blocks = wire::blocks(message);
+        let mut texts = blocks.iter().filter_map(|block| block["text"].as_str());
+        texts.any(|text| SUMMARY_ASKED.is_match(text))
     };
-    if messages.and_then(|messages| messages.last()).is_some_and(asks) {
+    if said.is_some_and(asks) {
         Kind::Summary
     } else if body["max_tokens"].as_u64().unwrap_or(0) <= 1 {
         Kind::Aux
@@ -325,6 +330,85 @@ async fn serve(State(api): State<Recorder>, request: HttpRequest<Body>) -> Respo
         .status(answer.status)
         .header("content-type", answer.content_type)
         .header("request-id", "req_mock")
-        .body(Body::from(answer.body))
+        .body(match answer.rest {
+            Some((gate, rest)) => two_parts(answer.body, gate, rest),
+            None => Body::from(answer.body),
+        })
         .unwrap()
+}
+
+/// A body whose second part comes when the gate is opened.
+fn two_parts(first: String, gate: Gate, second: String) -> Body {
+    let (send, parts) = mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        let _gone = send.send(first);
+        gate.pass().await;
+        let _gone = send.send(second);
+    });
+    Body::new(Parts { parts })
+}
+
+struct Parts {
+    parts: mpsc::UnboundedReceiver<String>,
+}
+
+impl hyper::body::Body for Parts {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        self.parts.poll_recv(context).map(|part| part.map(|part| Ok(Frame::data(part.into()))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(text: &str, agent: Option<&str>) -> Request {
+        let body = json!({"max_tokens": 100, "messages": [{"role": "user", "content": text},
+            {"role": "system", "content": "A reminder."}]});
+        Request {
+            at: 0,
+            kind: kind_of(&body),
+            path: "/v1/messages".to_owned(),
+            session: None,
+            agent: agent.map(str::to_owned),
+            body,
+            body_bytes: 0,
+        }
+    }
+
+    /// The text that a request gets.
+    fn text(api: &MockApi, request: Request) -> String {
+        let (request, step) = api.note(request);
+        let answer = answer(&step, &request.body, 1);
+        let message: Value = serde_json::from_str(&answer.body).unwrap();
+        message["content"][0]["text"].as_str().unwrap().to_owned()
+    }
+
+    #[test]
+    fn a_request_takes_the_first_step_that_fits() {
+        let api = MockApi::start([
+            Step::text("agent").for_agent(),
+            Step::text("second").when(|request| wire::has(&request.body, "two")),
+            Step::text("short").for_summary(),
+            Step::text("first"),
+        ]);
+        assert_eq!(text(&api, request("one", None)), "first");
+        assert_eq!(text(&api, request("one", None)), DEFAULT);
+        assert_eq!(text(&api, request("two", None)), "second");
+        assert_eq!(text(&api, request("two", Some("a1"))), "agent");
+        let asks = "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.";
+        assert_eq!(text(&api, request(asks, Some("a1"))), "short");
+        assert_eq!(text(&api, request(asks, None)), SUMMARY);
+        let kinds: Vec<Kind> = api.requests().iter().map(|request| request.kind).collect();
+        assert_eq!(kinds[..4], [Kind::Turn; 4]);
+        assert_eq!(kinds[4..], [Kind::Summary; 2]);
+        assert_eq!(api.left(), 0);
+        assert_eq!(api.wait_for_requests(6).at, 5);
+    }
 }

@@ -154,13 +154,13 @@ impl Host {
     /// Starts a new session that prints its events.
     #[must_use]
     pub fn start(&self) -> Session {
-        Session::start(self, SessionId::next())
+        Session::start(self, &SessionId::next())
     }
 
     /// Goes on with a session.
     #[must_use]
     pub fn resume(&self, id: &str) -> Session {
-        Session::start(self, SessionId::Resume(id.to_owned()))
+        Session::start(self, &SessionId::Resume(id.to_owned()))
     }
 
     /// A whole new session: the prompts one after the other, then its end, which must be good.
@@ -178,13 +178,13 @@ impl Host {
     /// Starts a new session in a terminal; nothing without tmux.
     #[must_use]
     pub fn terminal(&self) -> Option<Terminal> {
-        Terminal::start(self, SessionId::next())
+        Terminal::start(self, &SessionId::next())
     }
 
     /// Goes on with a session in a terminal; nothing without tmux.
     #[must_use]
     pub fn terminal_resumed(&self, id: &str) -> Option<Terminal> {
-        Terminal::start(self, SessionId::Resume(id.to_owned()))
+        Terminal::start(self, &SessionId::Resume(id.to_owned()))
     }
 
     /// Answers what an interactive session would ask a new person first.

@@ -90,6 +90,7 @@ pub struct Step {
     pub(super) usage: Map<String, Value>,
     pub(super) delay: Duration,
     pub(super) gate: Option<Gate>,
+    pub(super) hold: Option<(usize, Gate)>,
 }
 
 impl fmt::Debug for Step {
@@ -111,6 +112,7 @@ impl Step {
             usage: Map::new(),
             delay: Duration::ZERO,
             gate: None,
+            hold: None,
         }
     }
 
@@ -189,6 +191,14 @@ impl Step {
     #[must_use]
     pub fn gate(mut self, gate: &Gate) -> Self {
         self.gate = Some(gate.clone());
+        self
+    }
+
+    /// Streams its first `blocks` (thinking, text and calls, in this order) and holds the rest back
+    /// until the gate is opened: the host starts with a call while the next is still to come.
+    #[must_use]
+    pub fn hold_after(mut self, blocks: usize, gate: &Gate) -> Self {
+        self.hold = Some((blocks, gate.clone()));
         self
     }
 

@@ -40,7 +40,7 @@ fn squeezed(text: &str) -> String {
 }
 
 impl Terminal {
-    pub(super) fn start(host: &Host, session: SessionId) -> Option<Self> {
+    pub(super) fn start(host: &Host, session: &SessionId) -> Option<Self> {
         let tmux = tmux()?;
         host.welcome();
         let socket = host.home().join(format!("{}.tmux", &session.text()[..8]));
@@ -50,9 +50,12 @@ impl Terminal {
                 .map(Into::into)
                 .into();
         arguments.push(host.binary.clone().into());
-        arguments.extend(host.arguments(&session));
+        arguments.extend(host.arguments(session));
         let started = terminal.tmux(&arguments);
         assert!(started.status.success(), "{started:?}");
+        terminal.wait_until("the prompt", |screen| {
+            screen.contains('❯') && !screen.contains("to confirm")
+        });
         Some(terminal)
     }
 

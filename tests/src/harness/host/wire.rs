@@ -246,3 +246,47 @@ pub fn assert_continues(what: &str, left: &Value, right: &Value) {
         panic!("{what}: {difference}");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn body(last: &str) -> Value {
+        json!({"messages": [
+            {"role": "user", "content": "Read it."},
+            {"role": "assistant", "content": [
+                {"type": "tool_use", "id": "toolu_1", "name": "Read", "input": {"file_path": "/a"}}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1",
+                "content": [{"type": "text", "text": last}, {"type": "image", "source": {}}],
+                "cache_control": {"type": "ephemeral"}}]},
+        ]})
+    }
+
+    #[test]
+    fn results_have_their_tool_and_text() {
+        let sent = result(&body("alpha"), "toolu_1");
+        assert_eq!((&*sent.tool, &*sent.text), ("Read", "alpha\n[image]"));
+        assert_eq!(texts(&body("alpha"), "user"), ["Read it."]);
+        assert!(has(&body("alpha"), "alpha") && !has(&body("alpha"), "beta"));
+    }
+
+    #[test]
+    fn a_difference_is_shown_where_it_is() {
+        let mut unmarked = body("alpha");
+        unmarked["messages"][2]["content"][0].as_object_mut().unwrap().remove("cache_control");
+        unmarked["messages"][0]["content"] = json!([{"type": "text", "text": "Read it."}]);
+        assert_eq!(difference(&body("alpha"), &unmarked), None);
+        let shown = difference(&body("alpha"), &body("alpine")).unwrap();
+        assert!(shown.starts_with("messages differ from [2] on (3 and 3)"), "{shown}");
+        assert!(shown.contains("alpine") && shown.contains("alpha"), "{shown}");
+    }
+
+    #[test]
+    fn a_request_continues_one_with_fewer_messages() {
+        let (long, mut short) = (body("alpha"), body("alpha"));
+        short["messages"].as_array_mut().unwrap().pop();
+        assert_eq!(continues(&short, &long), None);
+        assert!(continues(&long, &short).unwrap().contains("(3 and 2)"));
+        assert!(difference(&short, &long).is_some());
+    }
+}
