@@ -5,7 +5,9 @@
 
 pub mod compaction;
 pub mod config;
+pub mod focus;
 pub mod follow;
+pub mod ledger;
 pub mod routes;
 pub mod run;
 pub mod serve;

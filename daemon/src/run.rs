@@ -18,6 +18,7 @@ use compactd_core::rules::Profile;
 use compactd_transcript::Roots;
 
 use crate::follow::{self, Event, Follower};
+use crate::ledger::Ledger;
 use crate::routes::{self, App};
 use crate::serve;
 use crate::sessions::Sessions;
@@ -58,12 +59,15 @@ pub async fn run(
     let stats = Arc::new(Stats::default());
     let rules = convert::settings(&setup.settings.rules);
     let budget_bytes = setup.settings.index.memory_mb * 1024 * 1024;
+    let ledger = Arc::new(Ledger::start(setup.store.clone()));
     let sessions = Arc::new(Sessions::new(setup.roots, rules, setup.store, Arc::clone(&stats)));
     let bulk = Arc::new(Bulk::default());
     let app = Arc::new(App {
         sessions: Arc::clone(&sessions),
         stats: Arc::clone(&stats),
         bulk: Arc::clone(&bulk),
+        ledger: Arc::clone(&ledger),
+        focus_chars: usize::try_from(setup.settings.focus.max_chars).unwrap_or(usize::MAX),
         profile: convert::profile(setup.settings.rules.profile).unwrap_or(Profile::Standard),
         budget_bytes,
         socket: setup.socket,
@@ -81,6 +85,7 @@ pub async fn run(
     let served = serve::serve(listener, router, shutdown, options).await;
     serve::activation::notify_stopping();
     workers.stop();
+    ledger.stop();
     let left = served?;
     if left != serve::Unfinished::default() {
         tracing::warn!(connections = left.connections, tasks = left.tasks, "cut off at the end");

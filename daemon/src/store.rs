@@ -1,4 +1,4 @@
-//! The only writer: index snapshots (which can be made again) and pins (which cannot).
+//! The only writer: index snapshots (which can be made again), pins and passes (which cannot).
 //!
 //! Every file is written beside its place, synced and renamed, 0600 in folders 0700, so a crash or
 //! a full disk leaves the old file or the new one. Transcripts are never written.
@@ -9,7 +9,7 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use compactd_api::pins;
+use compactd_api::{passes, pins};
 use compactd_core::hash::hash;
 use compactd_core::index::Index;
 use compactd_core::rules::Pins;
@@ -199,6 +199,84 @@ impl Store {
             )(io::Error::from(io::ErrorKind::NotFound)));
         };
         write(&path, &pins::print(pins))
+    }
+
+    /// Numbers of the passes that are kept of a session, in no order; those of other versions too.
+    ///
+    /// # Errors
+    /// The folder is there and cannot be listed, or is none of ours.
+    pub fn pass_numbers(&self, key: &SessionKey) -> Result<Vec<u64>, StoreError> {
+        let Some(folder) = self.passes_folder(key)? else { return Ok(Vec::new()) };
+        let entries = match fs::read_dir(&folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(StoreError::of("list", &folder))?,
+        };
+        let name = |entry: fs::DirEntry| passes::number_of(entry.file_name().to_str()?);
+        Ok(entries.flatten().filter_map(name).collect())
+    }
+
+    /// The bytes of a pass.
+    ///
+    /// # Errors
+    /// The file is there and cannot be read; it is left as it is.
+    pub fn pass(&self, key: &SessionKey, number: u64) -> Result<Option<Vec<u8>>, StoreError> {
+        match self.passes_folder(key)? {
+            Some(folder) => read(&folder.join(passes::file_name(number))),
+            None => Ok(None),
+        }
+    }
+
+    /// Writes a pass; false if passes are not kept.
+    ///
+    /// # Errors
+    /// The file cannot be written; what was there stays.
+    pub fn save_pass(
+        &self,
+        key: &SessionKey,
+        number: u64,
+        bytes: &[u8],
+    ) -> Result<bool, StoreError> {
+        let Some(folder) = self.passes_folder(key)? else { return Ok(false) };
+        write(&folder.join(passes::file_name(number)), bytes)?;
+        Ok(true)
+    }
+
+    /// Removes a pass.
+    ///
+    /// # Errors
+    /// It is there and stays.
+    pub fn remove_pass(&self, key: &SessionKey, number: u64) -> Result<(), StoreError> {
+        let Some(folder) = self.passes_folder(key)? else { return Ok(()) };
+        let path = folder.join(passes::file_name(number));
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(StoreError::of("remove", &path)(error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The folder with the passes of a session. A link in its place could lead anywhere: it is refused,
+    /// as is another user's folder.
+    fn passes_folder(&self, key: &SessionKey) -> Result<Option<PathBuf>, StoreError> {
+        let Some(state) = &self.state else { return Ok(None) };
+        let folder = passes::folder(state, key.host, &key.id);
+        for part in [passes::base(state), folder.clone()] {
+            match fs::symlink_metadata(&part) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => break,
+                Err(error) => return Err(StoreError::of("look at", &part)(error)),
+                Ok(metadata) => {
+                    let is_ours =
+                        metadata.is_dir() && metadata.uid() == rustix::process::getuid().as_raw();
+                    if !is_ours {
+                        let kind = io::ErrorKind::PermissionDenied;
+                        let refused = io::Error::new(kind, "not a folder of ours");
+                        return Err(StoreError::of("use", &part)(refused));
+                    }
+                }
+            }
+        }
+        Ok(Some(folder))
     }
 
     fn pins_path(&self, key: &SessionKey) -> Option<PathBuf> {

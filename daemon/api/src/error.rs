@@ -31,6 +31,8 @@ words! {
         ProfileUnknown = "profile_unknown",
         /// No session with this id.
         SessionUnknown = "session_unknown",
+        /// No pass of the session with this number.
+        PassUnknown = "pass_unknown",
         /// The session's file cannot be read now.
         SessionUnreadable = "session_unreadable",
         /// The named transcript is in none of the hosts' folders.
@@ -57,7 +59,7 @@ impl ErrorCode {
         match self {
             Self::BadRequest | Self::InvalidJson | Self::InvalidId | Self::ProfileUnknown => 400,
             Self::PeerDenied | Self::TranscriptOutsideRoots => 403,
-            Self::NotFound | Self::HostUnknown | Self::SessionUnknown => 404,
+            Self::NotFound | Self::HostUnknown | Self::SessionUnknown | Self::PassUnknown => 404,
             Self::MethodNotAllowed => 405,
             Self::PayloadTooLarge | Self::TooManyIds => 413,
             Self::UnsupportedMediaType => 415,
@@ -87,6 +89,7 @@ impl ErrorCode {
             Self::HostUnknown => Some("hosts are claude and codex"),
             Self::ProfileUnknown => Some("profiles are reference and standard"),
             Self::SessionUnknown => Some("`compactctl sessions` lists the known ones"),
+            Self::PassUnknown => Some("GET /v1/sessions/{id}/passes lists the known ones"),
             Self::SessionUnreadable => Some("check that the file exists and is yours"),
             Self::TranscriptOutsideRoots => {
                 Some("add its folder to [roots] in config.toml if it belongs to a host")

@@ -35,7 +35,7 @@ pub fn document() -> Value {
                 "HTTP/1.1 over a Unix socket, for processes of the same user only. Protocol {PROTOCOL}: \
                  inside /v1 fields are only added; both sides ignore fields that they do not know and \
                  read words that they do not know as `other`. Bodies are JSON of at most {BODY_MAX} \
-                 bytes. Nothing carries the text of messages."
+                 bytes. Nothing carries the text of messages but the focus text."
             ),
         },
         "paths": paths,
@@ -102,6 +102,7 @@ fn request_schema(route: &routes::Route) -> Option<&'static str> {
         (_, routes::COMPACT) => Some("CompactRequest"),
         (_, routes::HOOK) => Some("HookRequest"),
         ("POST" | "DELETE", routes::PINS) => Some("Pin"),
+        ("POST", routes::PASS) => Some("PassReport"),
         _ => None,
     }
 }
@@ -114,6 +115,11 @@ fn success(route: &routes::Route) -> Value {
         routes::SESSION => "SessionDetails",
         routes::EXPLAIN => "Explain",
         routes::PINS => "Pins",
+        routes::FOCUS => "Focus",
+        routes::PASSES => "PassList",
+        routes::PASS if route.method == "POST" => "PassItem",
+        routes::PASS => "Pass",
+        routes::RECALL => "Recall",
         routes::COMPACT => "CompactAnswer",
         routes::METRICS => {
             return json!({
@@ -144,7 +150,16 @@ fn path_parameters(path: &str) -> Vec<Value> {
     let parameter = |name: &str, about: &str, schema: &Value| json!({ "name": name, "in": "path", "required": true, "description": about, "schema": schema });
     let mut parameters = Vec::new();
     if path.contains("{id}") {
-        parameters.push(parameter("id", "Id of the session.", &pattern("^[A-Za-z0-9._-]{1,128}$")));
+        let about = if path == routes::RECALL {
+            "Id that joins call and result."
+        } else {
+            "Id of the session."
+        };
+        parameters.push(parameter("id", about, &pattern("^[A-Za-z0-9._-]{1,128}$")));
+    }
+    if path.contains("{number}") {
+        let about = "Number of the compaction, or `last`.";
+        parameters.push(parameter("number", about, &pattern("^([0-9]{1,19}|last)$")));
     }
     if path.contains("{host}") {
         parameters.push(parameter("host", "Whose hook it is.", &words(Host::ALL)));
@@ -163,6 +178,11 @@ fn query_parameters(path: &str) -> Vec<Value> {
             parameter("state", "Only those in this state.", &words(SessionState::ALL)),
             parameter("limit", "At most so many, the newest first.", &integer()),
         ],
+        routes::RECALL => vec![parameter(
+            "session",
+            "Only in this session and its sub-agents.",
+            &pattern("^[A-Za-z0-9._-]{1,128}$"),
+        )],
         routes::EXPLAIN => vec![
             parameter(
                 "profile",

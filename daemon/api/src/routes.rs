@@ -12,6 +12,14 @@ pub const SESSIONS: &str = "/v1/sessions";
 pub const SESSION: &str = "/v1/sessions/{id}";
 /// What a compaction would do now, result by result.
 pub const EXPLAIN: &str = "/v1/sessions/{id}/explain";
+/// What the host's summary should keep of a session.
+pub const FOCUS: &str = "/v1/sessions/{id}/focus";
+/// The passes of a session.
+pub const PASSES: &str = "/v1/sessions/{id}/passes";
+/// One pass of a session, and how it ended.
+pub const PASS: &str = "/v1/sessions/{id}/passes/{number}";
+/// Where a result and its call stand in the transcripts.
+pub const RECALL: &str = "/v1/recall/{id}";
 /// What the person pinned in a session.
 pub const PINS: &str = "/v1/sessions/{id}/pins";
 /// Decides a compaction.
@@ -43,6 +51,19 @@ pub const ALL: &[Route] = &[
         method: "GET",
         path: EXPLAIN,
         summary: "Tells what a compaction would do now, and why",
+    },
+    Route {
+        method: "GET",
+        path: FOCUS,
+        summary: "Gives the text that a host's summary should keep",
+    },
+    Route { method: "GET", path: PASSES, summary: "Lists the passes of a session" },
+    Route { method: "GET", path: PASS, summary: "Gives a pass with all its results" },
+    Route { method: "POST", path: PASS, summary: "Tells what the caller did with a pass" },
+    Route {
+        method: "GET",
+        path: RECALL,
+        summary: "Tells where a result and its call stand in the transcripts",
     },
     Route { method: "GET", path: PINS, summary: "Lists what is pinned in a session" },
     Route { method: "POST", path: PINS, summary: "Pins a result or all reads of a file" },

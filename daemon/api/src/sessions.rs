@@ -257,6 +257,10 @@ pub struct SessionDetails {
     pub index_bytes: u64,
     /// Compactions in its file.
     pub boundaries: u64,
+    /// Number of its newest compaction that is known to have happened: `boundaries`, or one more while
+    /// the host has not written it down yet.
+    #[serde(default)]
+    pub compaction: u64,
     /// How often its index was built again.
     pub rebuilds: u64,
     /// Pins that the person set.
@@ -278,6 +282,15 @@ pub struct ExplainQuery {
     /// Which part is looked at; `context` if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub history: Option<History>,
+}
+
+/// `GET /v1/sessions/{id}/focus`: what the host's own summary should keep word for word. It is written
+/// from the newest rows of the context, so unlike all else here it holds words of the session.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Focus {
+    /// The text; absent where there is nothing to keep.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub focus: Option<String>,
 }
 
 /// `GET /v1/sessions/{id}/explain`, and what `compactctl compact --json` prints.

@@ -23,6 +23,8 @@ pub struct Settings {
     pub index: Index,
     /// `[rules]`
     pub rules: Rules,
+    /// `[focus]`
+    pub focus: Focus,
     /// `[watch]`
     pub watch: Watch,
     /// `[log]`
@@ -89,6 +91,19 @@ impl Default for Rules {
             rerunnable: Vec::new(),
             rerunnable_tests: Vec::new(),
         }
+    }
+}
+
+/// The focus text for a host's own summary.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Focus {
+    /// Its length at most, in characters.
+    pub max_chars: u64,
+}
+
+impl Default for Focus {
+    fn default() -> Self {
+        Self { max_chars: 2_000 }
     }
 }
 

@@ -7,7 +7,11 @@ use std::path::PathBuf;
 
 use compactd_api::compact::{CompactAnswer, CompactRequest};
 use compactd_api::hooks::HookRequest;
-use compactd_api::sessions::{Explain, Pin, Pins, SessionDetails, SessionList, Stats, Status};
+use compactd_api::passes::{Pass, PassList, PassReport};
+use compactd_api::recall::Recall;
+use compactd_api::sessions::{
+    Explain, Focus, Pin, Pins, SessionDetails, SessionList, Stats, Status,
+};
 use compactd_api::{ErrorBody, ErrorCode, openapi};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -30,11 +34,17 @@ const FILES: &[(&str, &str, Again)] = &[
     ("compact-answer-skip", "CompactAnswer", |text| again::<CompactAnswer<'_>>(text)),
     ("error", "ErrorBody", |text| again::<ErrorBody>(text)),
     ("explain", "Explain", |text| again::<Explain<'_>>(text)),
+    ("focus", "Focus", |text| again::<Focus>(text)),
     ("hook-request", "HookRequest", |text| again::<HookRequest<'_>>(text)),
     ("hook-request-null", "HookRequest", |text| again::<HookRequest<'_>>(text)),
+    ("pass", "Pass", |text| again::<Pass>(text)),
+    ("pass-report", "PassReport", |text| again::<PassReport>(text)),
+    ("pass-report-small", "PassReport", |text| again::<PassReport>(text)),
+    ("passes", "PassList", |text| again::<PassList>(text)),
     ("pin-file", "Pin", |text| again::<Pin>(text)),
     ("pin-id", "Pin", |text| again::<Pin>(text)),
     ("pins", "Pins", |text| again::<Pins>(text)),
+    ("recall", "Recall", |text| again::<Recall>(text)),
     ("session", "SessionDetails", |text| again::<SessionDetails>(text)),
     ("sessions", "SessionList", |text| again::<SessionList>(text)),
     ("stats", "Stats", |text| again::<Stats>(text)),
@@ -95,6 +105,7 @@ fn validate(document: &Value, schema: &Value, value: &Value, at: &str) {
     let kind = match value {
         Value::Null => "null",
         Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
         Value::Number(_) => "integer",
         Value::String(_) => "string",
         Value::Array(_) => "array",
@@ -102,7 +113,7 @@ fn validate(document: &Value, schema: &Value, value: &Value, at: &str) {
     };
     let allowed = match &schema["type"] {
         Value::Array(kinds) => kinds.iter().any(|allowed| allowed == kind),
-        allowed => allowed == kind,
+        allowed => allowed == kind || (kind == "integer" && allowed == "number"),
     };
     assert!(allowed, "{at}: {value} is no {}", schema["type"]);
     match value {

@@ -6,6 +6,7 @@
 pub mod claude;
 pub mod codex;
 pub mod json;
+pub mod raw;
 
 use std::borrow::Cow;
 

@@ -12,6 +12,7 @@ use compactd_api::{ErrorCode, HOOK_DEADLINE, convert};
 use super::App;
 use super::sessions::{current, json, json_bytes, ready};
 use crate::compaction;
+use crate::ledger::{Answered, Seen};
 use crate::serve::{ApiError, RawBody};
 use crate::sessions::{Session, SessionKey, State as SessionState};
 
@@ -100,7 +101,11 @@ fn answer(
     };
     let profile = compaction::profile(request, app.profile);
     let mut answer = compaction::answer(tail.index(), request, profile, &pins);
+    let seen = Seen::of(tail.index(), profile, &pins, &answer);
     answer.counters.micros = micros(started);
+    if let Some(answered) = Answered::of(&session.key, request, &answer, profile, seen) {
+        app.ledger.answered(answered);
+    }
     let counters = &answer.counters;
     match answer.outcome {
         Outcome::Apply => app.stats.compactions_apply.add(1),

@@ -2,6 +2,7 @@
 
 mod compact;
 mod hooks;
+mod passes;
 mod sessions;
 mod status;
 
@@ -15,6 +16,7 @@ use axum::routing::{get, post};
 use compactd_api::routes;
 use compactd_core::rules::Profile;
 
+use crate::ledger::Ledger;
 use crate::sessions::Sessions;
 use crate::stats::Stats;
 use crate::workers::Bulk;
@@ -28,6 +30,10 @@ pub struct App {
     pub stats: Arc<Stats>,
     /// The queue of sessions to index.
     pub bulk: Arc<Bulk>,
+    /// What became of the compactions that were answered.
+    pub ledger: Arc<Ledger>,
+    /// Length of a focus text in characters.
+    pub focus_chars: usize,
     /// The rules used where a request names none.
     pub profile: Profile,
     /// Budget of all indexes.
@@ -52,6 +58,10 @@ pub fn router(app: Arc<App>) -> Router {
         .route(routes::SESSIONS, get(sessions::list))
         .route(routes::SESSION, get(sessions::details))
         .route(routes::EXPLAIN, get(sessions::explain))
+        .route(routes::FOCUS, get(passes::focus))
+        .route(routes::PASSES, get(passes::list))
+        .route(routes::PASS, get(passes::pass).post(passes::report))
+        .route(routes::RECALL, get(passes::recall))
         .route(routes::PINS, get(sessions::pins).post(sessions::pin).delete(sessions::unpin))
         .route(routes::COMPACT, post(compact::compact))
         .route(routes::HOOK, post(hooks::hook))

@@ -18,6 +18,7 @@ use compactd_transcript::texts::Texts;
 use serde::Serialize;
 
 use super::App;
+use super::passes::boundaries;
 use crate::serve::{ApiError, Body};
 use crate::sessions::{Followed, Session, Sessions, State as Known};
 use crate::time::rfc3339;
@@ -94,7 +95,7 @@ pub(super) async fn current(app: &App, session: &Arc<Session>) -> bool {
 
 /// The session with this id. Until the folders were walked once it is waited for: the socket answers
 /// before that.
-async fn find(app: &App, id: &str) -> Result<Arc<Session>, ApiError> {
+pub(super) async fn find(app: &App, id: &str) -> Result<Arc<Session>, ApiError> {
     if !ids::is_id(id) {
         return Err(ApiError::new(ErrorCode::InvalidId, "that is not a session id"));
     }
@@ -176,6 +177,7 @@ pub(super) async fn details(
         window_tokens: None,
         index_bytes: session.index_bytes(),
         boundaries: 0,
+        compaction: 0,
         rebuilds: 0,
         pins: (pins.ids.len() + pins.files.len()) as u64,
         skipped: SkipCounts::default(),
@@ -199,6 +201,8 @@ pub(super) async fn details(
         Known::Broken(reason) => details.problem = Some(reason.clone()),
         Known::Cold => {}
     }
+    let told = app.ledger.list(session.key.clone(), boundaries(&session)).await;
+    details.compaction = told.map_or(0, |(_, compaction)| compaction).max(details.boundaries);
     Ok(json(&details))
 }
 

@@ -47,6 +47,11 @@ pub(super) fn integer() -> Value {
     json!({ "type": "integer", "minimum": 0 })
 }
 
+/// A number that need not be whole.
+pub(super) fn number() -> Value {
+    json!({ "type": "number", "minimum": 0 })
+}
+
 pub(super) fn boolean() -> Value {
     json!({ "type": "boolean" })
 }

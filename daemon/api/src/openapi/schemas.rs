@@ -1,5 +1,7 @@
 //! The schema of every body.
 
+mod ledger;
+
 use serde_json::{Value, json};
 
 use super::schema::{
@@ -23,7 +25,7 @@ pub(super) fn all() -> Value {
         "CallFate": words(CallFate::ALL),
         "HookRequest": hook_request(),
     });
-    for more in [compact(), status(), stats(), sessions(), explain(), pins()] {
+    for more in [compact(), status(), stats(), sessions(), explain(), pins(), ledger::all()] {
         if let (Some(all), Value::Object(more)) = (all.as_object_mut(), more) {
             all.extend(more);
         }
@@ -273,6 +275,11 @@ fn sessions() -> Value {
             may("window_tokens", integer(), "Tokens that fit, where the host says it."),
             must("index_bytes", integer(), "Memory of its index."),
             must("boundaries", integer(), "Compactions in its file."),
+            may(
+                "compaction",
+                integer(),
+                "Number of its newest compaction that is known to have happened.",
+            ),
             must("rebuilds", integer(), "How often its index was built again."),
             must("pins", integer(), "Pins that the person set."),
             must("skipped", reference("SkipCounts"), "Lines that held nothing for the index."),

@@ -68,6 +68,8 @@ pub(super) static ROWS: &[Row] = &[
         slot: |s| Slot::List(&mut s.rules.rerunnable) },
     Row { name: "rules.rerunnable_tests", env: "COMPACTD_RULES_RERUNNABLE_TESTS", doc: "First words of test commands, besides the built-in ones, that can be run again as long as they passed",
         slot: |s| Slot::List(&mut s.rules.rerunnable_tests) },
+    Row { name: "focus.max_chars", env: "COMPACTD_FOCUS_MAX_CHARS", doc: "Length of the focus text for a host's own summary, in characters",
+        slot: |s| Slot::Integer(&mut s.focus.max_chars, 200, 20_000) },
     Row { name: "watch.poll_ms", env: "COMPACTD_WATCH_POLL_MS", doc: "How often files are looked at where the system gives no notice",
         slot: |s| Slot::Integer(&mut s.watch.poll_ms, 50, 60_000) },
     Row { name: "watch.sweep_s", env: "COMPACTD_WATCH_SWEEP_S", doc: "How often everything is looked at, in case a notice was lost",

@@ -1,0 +1,158 @@
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+
+use compactd_api::compact::{Counters, Outcome};
+use compactd_api::passes::{PassState, ReportOutcome};
+use compactd_api::{Profile, Trigger};
+use compactd_core::record::Host;
+
+use super::*;
+
+fn key(id: &str) -> SessionKey {
+    SessionKey { host: Host::Claude, id: id.to_owned() }
+}
+
+fn answer(id: &str, number: u64) -> Answered {
+    Answered {
+        key: key(id),
+        at: SystemTime::now(),
+        trigger: Trigger::Auto,
+        profile: Profile::Standard,
+        number,
+        outcome: Outcome::Apply,
+        level: None,
+        focus: false,
+        reason: None,
+        counters: Counters { results: 5, ..Counters::default() },
+        seen: Seen::default(),
+    }
+}
+
+fn ledger(state: &Path) -> Ledger {
+    Ledger::start(Store::new(None, Some(state.to_path_buf())))
+}
+
+fn wait<T>(work: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(work)
+}
+
+fn numbers(ledger: &Ledger, id: &str) -> Vec<u64> {
+    let list = wait(ledger.list(key(id), None)).unwrap().0;
+    list.iter().map(|item| item.number).collect()
+}
+
+fn file(state: &Path, id: &str, number: u64) -> PathBuf {
+    passes::folder(state, Host::Claude, id).join(passes::file_name(number))
+}
+
+#[test]
+fn passes_outlive_the_process_and_are_private() {
+    let state = tempfile::tempdir().unwrap();
+    let first = ledger(state.path());
+    for number in 1..=22 {
+        first.answered(answer("a", number));
+    }
+    first.answered(answer("b", 7));
+    first.stop();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let path = file(state.path(), "a", 22);
+    assert_eq!(mode(&path), 0o600);
+    assert_eq!(mode(path.parent().unwrap()), 0o700);
+    assert_eq!(mode(&passes::base(state.path())), 0o700);
+    assert!(!file(state.path(), "a", 2).exists());
+    let second = ledger(state.path());
+    assert_eq!(numbers(&second, "a"), (3..=22).rev().collect::<Vec<_>>());
+    assert_eq!(numbers(&second, "b"), [7]);
+    let list = wait(second.list(key("a"), None)).unwrap().0;
+    assert_eq!((list[0].state, list[1].state), (PassState::Answered, PassState::Applied));
+    second.stop();
+    // After its end it says nothing and breaks nothing.
+    second.answered(answer("a", 23));
+    assert!(wait(second.list(key("a"), None)).is_none());
+}
+
+#[test]
+fn a_pass_is_told_once_over_restarts() {
+    let state = tempfile::tempdir().unwrap();
+    let first = ledger(state.path());
+    first.answered(answer("a", 1));
+    wait(first.after(key("a"), true, Some(0)));
+    first.stop();
+    let second = ledger(state.path());
+    assert_eq!(wait(second.started(key("a"), Some(1))).unwrap().number, 1);
+    second.stop();
+    let third = ledger(state.path());
+    assert!(wait(third.started(key("a"), Some(1))).is_none());
+    let report = PassReport { millis: Some(2.5), ..PassReport::of(ReportOutcome::Applied) };
+    let item = wait(third.reported(key("a"), None, report.clone())).unwrap();
+    assert_eq!((item.state, item.report), (PassState::Applied, Some(report.clone())));
+    assert!(wait(third.reported(key("a"), Some(9), report.clone())).is_none());
+    assert!(wait(third.reported(key("none"), None, report)).is_none());
+    third.stop();
+}
+
+#[test]
+fn what_is_not_ours_is_left_alone() {
+    let state = tempfile::tempdir().unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let base = passes::base(state.path());
+    fs::create_dir_all(&base).unwrap();
+    // A link in the place of a session's folder, and one in the place of a file.
+    symlink(elsewhere.path(), base.join("claude-a")).unwrap();
+    let secret = elsewhere.path().join("1.json");
+    fs::write(&secret, "precious").unwrap();
+    fs::create_dir_all(base.join("claude-b")).unwrap();
+    symlink(&secret, base.join("claude-b/1.json")).unwrap();
+    symlink("/dev/zero", base.join("claude-b/2.json")).unwrap();
+    // A pass of another version, and no pass at all.
+    fs::create_dir_all(base.join("claude-c")).unwrap();
+    fs::write(base.join("claude-c/1.json"), r#"{"format":9,"more":[]}"#).unwrap();
+    fs::write(base.join("claude-c/2.json"), "{ torn").unwrap();
+    fs::write(base.join("claude-c/notes.txt"), "x").unwrap();
+    let first = ledger(state.path());
+    for id in ["a", "b", "c"] {
+        assert!(numbers(&first, id).is_empty(), "{id}");
+        first.answered(answer(id, 1));
+        // It is remembered all the same.
+        assert_eq!(numbers(&first, id), [1], "{id}");
+    }
+    first.stop();
+    assert_eq!(fs::read_to_string(&secret).unwrap(), "precious");
+    assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 1);
+    assert!(fs::symlink_metadata(base.join("claude-b/1.json")).unwrap().is_file());
+    let foreign = fs::read_to_string(base.join("claude-c/1.json")).unwrap();
+    assert_eq!(foreign, r#"{"format":9,"more":[]}"#);
+    assert_eq!(fs::read_to_string(base.join("claude-c/2.json")).unwrap(), "{ torn");
+}
+
+#[test]
+fn a_context_that_fills_up_at_once_is_noticed() {
+    let state = tempfile::tempdir().unwrap();
+    let first = ledger(state.path());
+    let mut pass = answer("a", 3);
+    pass.seen = Seen::default();
+    first.answered(pass);
+    wait(first.after(key("a"), true, Some(2)));
+    for (number, results, expected) in
+        [(4, 0, true), (4, 2, true), (4, 3, false), (3, 0, false), (5, 0, false)]
+    {
+        assert_eq!(first.refilled(&key("a"), number, results), expected, "{number} {results}");
+    }
+    assert!(!first.refilled(&key("b"), 1, 0) && !first.refilled(&key("b"), 4, 0));
+    first.stop();
+    // Nothing is in memory yet.
+    let second = ledger(state.path());
+    assert!(second.refilled(&key("a"), 4, 2) && !second.refilled(&key("a"), 4, 3));
+    second.stop();
+}
+
+#[test]
+fn a_panic_costs_one_step() {
+    let state = tempfile::tempdir().unwrap();
+    let ledger = ledger(state.path());
+    ledger.answered(answer("a", 1));
+    ledger.push(|_| panic!("in a test"));
+    assert_eq!(numbers(&ledger, "a"), [1]);
+    ledger.stop();
+}
