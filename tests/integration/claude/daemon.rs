@@ -57,6 +57,6 @@ fn the_hooks_of_the_plugin_reach_the_daemon() {
     assert_eq!(session["path"], run.transcript.to_str().unwrap());
     let hooks = &daemon.client.stats()["hooks"];
     let came = hooks["silent"].as_u64().unwrap() + hooks["text"].as_u64().unwrap();
-    assert!(came >= 3, "SessionStart, UserPromptSubmit and SessionEnd: {hooks}");
+    assert!(came >= 2, "at least SessionStart and UserPromptSubmit: {hooks}");
     daemon.stop();
 }

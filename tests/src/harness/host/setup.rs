@@ -198,6 +198,15 @@ impl Host {
         fs::write(path, settings.to_string()).unwrap();
     }
 
+    /// Puts a transcript where the host looks for it, so that it can go on with a session that it
+    /// did not have: for long ones.
+    pub fn put_transcript(&self, id: &str, text: &str) -> PathBuf {
+        let path = self.transcript(id);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path
+    }
+
     /// Where the transcript of a session is; it need not exist yet.
     #[must_use]
     pub fn transcript(&self, id: &str) -> PathBuf {
