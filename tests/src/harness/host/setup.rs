@@ -135,6 +135,21 @@ impl Host {
         command
     }
 
+    /// Installs a plugin, such as `compactd@compactd`, from a folder that is a marketplace, by the
+    /// host's own commands. It is loaded in every session of this home then.
+    ///
+    /// # Panics
+    /// The host refuses; what it said is told.
+    #[track_caller]
+    pub fn install_plugin(&self, marketplace: &Path, plugin: &str) {
+        let folder = marketplace.canonicalize().unwrap();
+        let add = ["marketplace".as_ref(), "add".as_ref(), folder.as_os_str()];
+        for arguments in [&add[..], &["install".as_ref(), plugin.as_ref()]] {
+            let output = self.command(["plugin"]).args(arguments).output().unwrap();
+            assert!(output.status.success(), "{output:?}");
+        }
+    }
+
     /// Flags that printing and interactive sessions share.
     pub(super) fn arguments(&self, session: &SessionId) -> Vec<OsString> {
         let mut flags: Vec<OsString> = ["--permission-mode", "acceptEdits"].map(Into::into).into();
