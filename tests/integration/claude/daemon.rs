@@ -48,15 +48,22 @@ fn the_daemon_decides_a_session_while_it_runs() {
 #[test]
 fn the_hooks_of_the_plugin_reach_the_daemon() {
     let Some(claude) = claude() else { return };
-    let (home, api) = (Home::new(), MockApi::start([]));
-    let daemon = Process::start(&home, &[]);
-    home.put_shim();
-    let host = Host::new(&claude, &home, &api).with_plugin(&plugin());
-    let run = host.run(&["Say hello."]);
-    let session = eventually("the daemon knows the session", || daemon.client.session(&run.id));
-    assert_eq!(session["path"], run.transcript.to_str().unwrap());
-    let hooks = &daemon.client.stats()["hooks"];
-    let came = hooks["silent"].as_u64().unwrap() + hooks["text"].as_u64().unwrap();
-    assert!(came >= 3, "SessionStart, UserPromptSubmit and SessionEnd: {hooks}");
-    daemon.stop();
+    for is_installed in [false, true] {
+        let (home, api) = (Home::new(), MockApi::start([]));
+        let daemon = Process::start(&home, &[]);
+        home.put_shim();
+        let mut host = Host::new(&claude, &home, &api);
+        if is_installed {
+            host.install_plugin(plugin().parent().unwrap(), "compactd@compactd");
+        } else {
+            host = host.with_plugin(&plugin());
+        }
+        let run = host.run(&["Say hello."]);
+        let session = eventually("the daemon knows the session", || daemon.client.session(&run.id));
+        assert_eq!(session["path"], run.transcript.to_str().unwrap());
+        let hooks = &daemon.client.stats()["hooks"];
+        let came = hooks["silent"].as_u64().unwrap() + hooks["text"].as_u64().unwrap();
+        assert!(came >= 2, "installed {is_installed}: SessionStart and UserPromptSubmit: {hooks}");
+        daemon.stop();
+    }
 }

@@ -13,8 +13,10 @@ mod results;
 mod shapes;
 mod types;
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write as _;
 use std::path::PathBuf;
+use std::process::Command;
 
 use compactd_tests::harness::Home;
 use compactd_tests::harness::host::{Host, Kind, Run, Step};
@@ -43,10 +45,29 @@ fn plugin() -> PathBuf {
     fs::canonicalize(concat!(env!("CARGO_MANIFEST_DIR"), "/../plugin/claude")).unwrap()
 }
 
-/// A pipe with a name: what reads it waits until the test writes.
-fn pipe(home: &Home, name: &str) -> PathBuf {
-    let path = home.work().join(name);
-    let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
-    assert!(made.success(), "mkfifo {}", path.display());
-    path
+/// A pipe with a name: what reads a line of it waits until the test writes one. At its end readers
+/// see the end.
+struct Pipe {
+    path: PathBuf,
+    ends: File,
+}
+
+impl Pipe {
+    fn new(home: &Home, name: &str) -> Self {
+        let path = home.work().join(name);
+        let made = Command::new("mkfifo").arg(&path).status().unwrap();
+        assert!(made.success(), "mkfifo {}", path.display());
+        // With both ends open here nobody waits for another to open it.
+        let ends = File::options().read(true).write(true).open(&path).unwrap();
+        Self { path, ends }
+    }
+
+    /// A command that prints the next line.
+    fn reader(&self) -> String {
+        format!("head -n 1 {}", self.path.display())
+    }
+
+    fn write(&mut self, line: &str) {
+        self.ends.write_all(format!("{line}\n").as_bytes()).unwrap();
+    }
 }

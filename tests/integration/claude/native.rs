@@ -1,7 +1,7 @@
 //! The host alone: what it does without a plugin of ours, as far as the other tests build on it.
 
-use compactd_tests::harness::Home;
 use compactd_tests::harness::host::{Call, Host, Kind, MockApi, Step, claude, wire};
+use compactd_tests::harness::{Claude, Home};
 use serde_json::json;
 
 use super::{SMALL_WINDOW, kinds, three_reads};
@@ -87,6 +87,23 @@ fn a_resumed_session_sends_the_same_messages() {
     wire::assert_continues("after a compaction", compacted.last(), resumed.last());
     assert!(wire::has(resumed.last(), "MOCK-SUMMARY"), "{}", wire::outline(resumed.last()));
     assert_eq!(api.left(), 0);
+}
+
+#[test]
+fn a_transcript_that_was_written_for_it_is_resumed() {
+    let Some(claude) = claude() else { return };
+    let (home, api) = (Home::new(), MockApi::start([Step::text("Going on.")]));
+    let host = Host::new(&claude, &home, &api);
+    let id = "0000abcd-0000-4000-8000-000000000001";
+    let rounds = 20;
+    let text = Claude::new(id).prompt("Do all of it.").work(rounds).take();
+    let path = host.put_transcript(id, &text);
+    let run = host.run_resumed(id, &["Go on."]);
+    assert_eq!(run.transcript, path);
+    assert_eq!(wire::results(run.last()).len(), 2 * rounds);
+    assert!(wire::has(run.last(), "Do all of it."), "{}", wire::outline(run.last()));
+    let rows = std::fs::read_to_string(path).unwrap();
+    assert!(rows.starts_with(&text), "the host only appends");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use compactd_tests::harness::Home;
 use compactd_tests::harness::host::{Call, Gate, Host, MockApi, Run, Step, claude, scenario, wire};
 use serde_json::{Value, json};
 
-use super::pipe;
+use super::Pipe;
 
 /// Ids of the calls and results in a transcript, in the order of its rows.
 fn calls_and_results(run: &Run) -> Vec<String> {
@@ -32,11 +32,10 @@ fn rows_of_one_message_interleave_and_its_results_are_sent_together() {
     let (home, api) = (Home::new(), MockApi::start([]));
     let host = Host::new(&claude, &home, &api);
     let file = host.put("a.txt", "alpha\n");
-    let (slow, gate) = (pipe(&home, "slow"), Gate::new());
+    let (mut slow, gate) = (Pipe::new(&home, "slow"), Gate::new());
     api.script([
         Step::tools([
-            Call::new("Bash", json!({"command": format!("cat {}", slow.display())}))
-                .id("toolu_slow"),
+            Call::new("Bash", json!({"command": slow.reader()})).id("toolu_slow"),
             Call::new("Read", json!({"file_path": file})).id("toolu_fast"),
             Call::new("Bash", json!({"command": "echo last"})).id("toolu_last"),
         ])
@@ -48,7 +47,7 @@ fn rows_of_one_message_interleave_and_its_results_are_sent_together() {
     session.until("the fast result", |event| is_result(event, "toolu_fast"));
     gate.open();
     session.until("the last result", |event| is_result(event, "toolu_last"));
-    fs::write(slow, "late\n").unwrap();
+    slow.write("late");
     session.result();
     let run = session.finish();
     assert_eq!(

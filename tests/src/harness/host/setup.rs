@@ -135,6 +135,21 @@ impl Host {
         command
     }
 
+    /// Installs a plugin, such as `compactd@compactd`, from a folder that is a marketplace, by the
+    /// host's own commands. It is loaded in every session of this home then.
+    ///
+    /// # Panics
+    /// The host refuses; what it said is told.
+    #[track_caller]
+    pub fn install_plugin(&self, marketplace: &Path, plugin: &str) {
+        let folder = marketplace.canonicalize().unwrap();
+        let add = ["marketplace".as_ref(), "add".as_ref(), folder.as_os_str()];
+        for arguments in [&add[..], &["install".as_ref(), plugin.as_ref()]] {
+            let output = self.command(["plugin"]).args(arguments).output().unwrap();
+            assert!(output.status.success(), "{output:?}");
+        }
+    }
+
     /// Flags that printing and interactive sessions share.
     pub(super) fn arguments(&self, session: &SessionId) -> Vec<OsString> {
         let mut flags: Vec<OsString> = ["--permission-mode", "acceptEdits"].map(Into::into).into();
@@ -196,6 +211,15 @@ impl Host {
         settings["customApiKeyResponses"]["approved"] = json!([KEY[KEY.len() - 20..]]);
         settings["projects"][self.work.to_str().unwrap()]["hasTrustDialogAccepted"] = json!(true);
         fs::write(path, settings.to_string()).unwrap();
+    }
+
+    /// Puts a transcript where the host looks for it, so that it can go on with a session that it
+    /// did not have: for long ones.
+    pub fn put_transcript(&self, id: &str, text: &str) -> PathBuf {
+        let path = self.transcript(id);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path
     }
 
     /// Where the transcript of a session is; it need not exist yet.

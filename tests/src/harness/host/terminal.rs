@@ -135,9 +135,12 @@ impl Terminal {
     /// The line does not appear in time.
     #[track_caller]
     pub fn type_line(&self, line: &str) {
+        let wanted = squeezed(line);
+        let count = |screen: &str| squeezed(screen).matches(&wanted).count();
+        let before = count(&self.screen());
         let typed = self.tmux(&["send-keys", "-t", "host", "-l", "--", line]);
         assert!(typed.status.success(), "{typed:?}");
-        self.wait_for(line);
+        self.wait_until(line, |screen| count(screen) > before);
         self.press(&["Enter"]);
     }
 
