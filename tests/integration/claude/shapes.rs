@@ -32,7 +32,7 @@ fn rows_of_one_message_that_stand_apart() {
         ])
         .say("All three at once.")
         .think("In parallel.")
-        .hold_after(2, &gate),
+        .hold_after(4, &gate),
         Step::text("Done."),
     ]);
     let mut session = stage.host.start();
@@ -57,7 +57,7 @@ fn pictures_binaries_long_outputs_and_failures() {
     let picture = host.put("dot.png", PICTURE);
     let binary = host.put("blob.bin", [0, 159, 146, 150].repeat(500));
     let odd = host.put("odd.txt", "caf\u{e9} \u{1f980} \u{1f468}\u{200d}\u{1f469}\r\nna\u{ef}ve\n".repeat(40));
-    host.api().script([
+    stage.api.script([
         Step::text("Ready."),
         Step::tools([
             Call::new("Read", json!({"file_path": picture})).id("toolu_picture"),
@@ -70,7 +70,7 @@ fn pictures_binaries_long_outputs_and_failures() {
             Call::new("Bash", json!({"command": "true"})).id("toolu_silent"),
         ]),
     ]);
-    host.api().script(long_work(host, "a", 4).steps);
+    stage.api.script(long_work(host, "a", 4).steps);
     let mut session = host.start();
     session.prompt("Get ready.");
     session.prompt("Look at everything and mend it.");
