@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use compactd_api::passes::LAST;
 use compactd_api::sessions::Pin;
 use compactd_api::words;
 
@@ -20,6 +21,7 @@ Examples:
   compactctl watch                       follow the sessions of this machine
   compactctl compact session.jsonl       decide one file, without a daemon
   compactctl explain 3f2a                the session whose id starts with 3f2a
+  compactctl recall toolu_01AbCd         a result that a compaction took away
 
 Exit status: 0 done, 1 failed, 2 wrong usage, 3 `status`: no daemon is running.
 Set NO_COLOR to have no colour, COMPACTD_SOCKET to name the daemon's socket."
@@ -50,15 +52,33 @@ Examples:
     Sessions(SessionsArgs),
     /// Show the daemon's counters since its start
     Stats(JsonArgs),
-    /// Show what a compaction would do with a session, result by result
+    /// Show what the last compaction did with a session, and what the next would do
     #[command(after_help = "\
-Asks the daemon; without one the session's file is found and decided in this process.
+Asks the daemon; without one the session's file is found and decided in this process, and the passes
+are read from the state folder. --json prints what `compact --json` does, with the last pass in \"pass\"
+(null if there was none; not with --now); with --pass the pass alone.
 
 Examples:
   compactctl explain 3f2a91c0                  a session by the beginning of its id
   compactctl explain 3f2a91c0 --all            every result, the kept ones too
-  compactctl explain 3f2a91c0 --json | jq .totals")]
+  compactctl explain 3f2a91c0 --pass 2         what compaction 2 did
+  compactctl explain 3f2a91c0 --now --json | jq .totals")]
     Explain(ExplainArgs),
+    /// Give back a tool result that a compaction took away, byte for byte
+    #[command(after_help = "\
+The bytes are read from the transcript and go to stdout as they are, without a newline behind them.
+Copies and notes that later compactions wrote under the same id are passed over. Without --session the
+sessions that the daemon has in memory are searched, then all of this machine. A lone surrogate, which
+is no text, comes as U+FFFD; --json shows it as it was written.
+
+Examples:
+  compactctl recall toolu_01AbCd                   what the model read then
+  compactctl recall toolu_01AbCd --call            the input of the call
+  compactctl recall toolu_01AbCd --json            the value in the transcript, images too
+  compactctl recall toolu_01AbCd --session 3f2a    where several sessions have the id")]
+    Recall(RecallArgs),
+    /// Show the text that a host's own summary is asked to keep
+    Focus(FocusArgs),
     /// Decide a session or a transcript file in this process, without a daemon
     #[command(after_help = "\
 TARGET is a transcript (.jsonl or .jsonl.zst), or the id of a session on this machine, or the beginning
@@ -155,9 +175,47 @@ pub struct DecideArgs {
 pub struct ExplainArgs {
     /// Session id, or the beginning of one
     pub session: String,
+    /// Only this pass: the number of its compaction, or `last`
+    #[arg(long, value_name = "N|last", value_parser = pass_name, conflicts_with = "now")]
+    pub pass: Option<String>,
+    /// Only what a compaction would do now
+    #[arg(long)]
+    pub now: bool,
     /// How to decide and show.
     #[command(flatten)]
     pub decide: DecideArgs,
+}
+
+/// A pass by its number, or the newest.
+fn pass_name(text: &str) -> Result<String, &'static str> {
+    let is_number = text.parse::<u64>().is_ok_and(|number| number.to_string() == text);
+    if is_number || text == LAST { Ok(text.to_owned()) } else { Err("a number, or last") }
+}
+
+/// Of `recall`.
+#[derive(Debug, Args)]
+pub struct RecallArgs {
+    /// Id of the result, as `explain` shows it
+    pub id: String,
+    /// Only in this session and its sub-agents: an id, or the beginning of one
+    #[arg(long, value_name = "SESSION")]
+    pub session: Option<String>,
+    /// Print the JSON value that holds it in the transcript, as it was written
+    #[arg(long)]
+    pub json: bool,
+    /// Print the input of the call instead, as JSON
+    #[arg(long)]
+    pub call: bool,
+}
+
+/// Of `focus`.
+#[derive(Debug, Args)]
+pub struct FocusArgs {
+    /// Session id, or the beginning of one
+    pub session: String,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Of `compact`.

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use compactd_api::dirs::Env;
 use compactd_api::ids;
+use compactd_api::passes::{Pass, PassList};
+use compactd_api::recall::Recall;
 use compactd_api::routes;
-use compactd_api::sessions::{Explain, Pin, Pins, SessionItem, SessionList, Stats, Status};
+use compactd_api::sessions::{Explain, Focus, Pin, Pins, SessionItem, SessionList, Stats, Status};
 use compactd_api::{ErrorBody, ErrorCode, History, Host, PROTOCOL, Profile};
 use serde::de::DeserializeOwned;
 
@@ -34,6 +36,14 @@ pub struct Answer<T> {
     pub body: Vec<u8>,
     /// What it says.
     pub value: T,
+}
+
+/// An answer, or `None` where a route or a pass is not there.
+fn known<T>(answer: Result<T, Error>) -> Result<Option<T>, Error> {
+    match answer {
+        Err(Error::Refused { code: ErrorCode::PassUnknown | ErrorCode::NotFound, .. }) => Ok(None),
+        answer => answer.map(Some),
+    }
 }
 
 impl Daemon {
@@ -103,6 +113,41 @@ impl Daemon {
     /// It has another shape.
     pub fn parse_explain<'a>(&self, body: &'a [u8]) -> Result<Explain<'a>, Error> {
         serde_json::from_slice(body).map_err(|source| self.odd(source))
+    }
+
+    /// The passes of a session; none of a daemon that keeps none.
+    ///
+    /// # Errors
+    /// The session is not known, or no understandable answer came.
+    pub fn passes(&self, id: &str) -> Result<Option<PassList>, Error> {
+        let list = self.get(&routes::fill(routes::PASSES, &[id]), QUICK);
+        Ok(known(list)?.map(|answer: Answer<PassList>| answer.value))
+    }
+
+    /// A pass of a session, by its number or `last`; `None` if there is no such.
+    ///
+    /// # Errors
+    /// The session is not known, or no understandable answer came.
+    pub fn pass(&self, id: &str, number: &str) -> Result<Option<Answer<Pass>>, Error> {
+        known(self.get(&routes::fill(routes::PASS, &[id, number]), QUICK))
+    }
+
+    /// What a host's summary should keep of a session.
+    ///
+    /// # Errors
+    /// The session is not known, cannot be read, or no understandable answer came.
+    pub fn focus(&self, id: &str) -> Result<Answer<Focus>, Error> {
+        self.get(&routes::fill(routes::FOCUS, &[id]), SLOW)
+    }
+
+    /// Where a result stands, in one session or in all that are in memory.
+    ///
+    /// # Errors
+    /// The session is not known, or no understandable answer came.
+    pub fn recall(&self, id: &str, session: Option<&str>) -> Result<Recall, Error> {
+        let query = session.map_or_else(String::new, |session| format!("?session={session}"));
+        let route = routes::fill(routes::RECALL, &[id]);
+        Ok(self.get(&format!("{route}{query}"), SLOW)?.value)
     }
 
     /// Lists, sets (`POST`) or takes back (`DELETE`) what is pinned.

@@ -9,6 +9,7 @@ use compactd_api::ErrorCode;
 use crate::config::ConfigError;
 use crate::find::Unresolved;
 use crate::http::HttpError;
+use crate::recall::Unrecalled;
 use crate::socket::SocketProblem;
 use crate::start::StartError;
 
@@ -58,6 +59,17 @@ pub enum Error {
     /// A session id leads to none, or to more than one.
     #[error(transparent)]
     Unresolved(#[from] Unresolved),
+    /// A result cannot be given back.
+    #[error(transparent)]
+    Recall(#[from] Unrecalled),
+    /// A session has no such pass.
+    #[error("session {session} has no pass {number}")]
+    NoPass {
+        /// The session.
+        session: String,
+        /// The number, or `last`.
+        number: String,
+    },
     /// The configuration is wrong.
     #[error(transparent)]
     Config(#[from] ConfigError),
@@ -110,6 +122,11 @@ impl Error {
             }
             Self::Transcript(error) => error.hint(),
             Self::Unresolved(error) => return Some(error.hint()),
+            Self::Recall(error) => return Some(error.hint()),
+            Self::NoPass { .. } => {
+                "the daemon keeps the newest 20 passes that it answered; `explain --now` shows what one \
+                 would do"
+            }
             Self::Config(error) => error.hint(),
             Self::Start(error) => return Some(error.hint()),
             Self::Pins { .. } => {

@@ -15,6 +15,7 @@ pub mod error;
 pub mod find;
 pub mod http;
 pub mod offline;
+pub mod recall;
 pub mod render;
 pub mod sample;
 pub mod socket;

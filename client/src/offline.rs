@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use compactd_api::convert;
 use compactd_api::dirs::Env;
+use compactd_api::passes::{self, Pass};
 use compactd_api::pins;
 use compactd_api::sessions::Explain;
 use compactd_core::index::{History, Index};
@@ -14,7 +15,7 @@ use compactd_core::rules::{Pins, Profile};
 use compactd_core::settings::Settings;
 use compactd_transcript::lineage::Gap;
 use compactd_transcript::load::for_each_line;
-use compactd_transcript::texts::Texts;
+use compactd_transcript::texts::{Texts, reread};
 
 use crate::error::Error;
 
@@ -49,6 +50,8 @@ pub struct Read {
     pub session: String,
     /// Why the beginning of its history is missing.
     pub gap: Option<Gap>,
+    /// The files of its history, the newest first.
+    files: Vec<PathBuf>,
     index: Index,
     texts: BTreeMap<String, String>,
     options: Options,
@@ -78,7 +81,8 @@ impl Read {
         let mut texts = cut_texts(&index, &options);
         texts.read(path, limit)?;
         let session = loaded.place.agent.unwrap_or(loaded.place.key);
-        Ok(Self { session, gap: loaded.gap, index, texts: texts.found(), options })
+        let files = loaded.segments.into_iter().rev().map(|segment| segment.path).collect();
+        Ok(Self { session, gap: loaded.gap, files, index, texts: texts.found(), options })
     }
 
     /// Reads a transcript that is already in memory.
@@ -95,7 +99,8 @@ impl Read {
         for line in bytes.split(|byte| *byte == b'\n') {
             texts.take(host, line);
         }
-        Self { session: session.to_owned(), gap: None, index, texts: texts.found(), options }
+        let files = Vec::new();
+        Self { session: session.to_owned(), gap: None, files, index, texts: texts.found(), options }
     }
 
     /// What a compaction would do.
@@ -103,6 +108,25 @@ impl Read {
     pub fn explain(&self) -> Explain<'_> {
         let Options { history, profile, pins, .. } = &self.options;
         convert::explain(&self.index, &self.session, *history, *profile, pins, &self.texts)
+    }
+
+    /// Whose session it is.
+    #[must_use]
+    pub fn host(&self) -> Host {
+        self.index.host()
+    }
+
+    /// Compactions in its file.
+    #[must_use]
+    pub fn compactions(&self) -> u64 {
+        self.index.facts().compactions
+    }
+
+    /// What the host's own summary should keep.
+    #[must_use]
+    pub fn focus(&self, max_chars: usize) -> Option<String> {
+        let plan = self.index.focus_plan();
+        reread(self.index.host(), &self.files, &plan).write(&plan, max_chars)
     }
 
     /// Where the session runs.
@@ -180,4 +204,25 @@ pub fn pins(env: &Env, host: Host, id: &str) -> Result<Pins, Error> {
         Err(error) => Err(error),
     };
     kept.map_err(|source| Error::Pins { path, source })
+}
+
+/// The passes of a session as the daemon keeps them, the newest first. What is no pass of this version
+/// is passed over. `boundaries` are those that the transcript holds.
+#[must_use]
+pub fn passes(env: &Env, host: Host, id: &str, boundaries: u64) -> Vec<Pass> {
+    let Some(state) = env.state_dir() else { return Vec::new() };
+    let entries = std::fs::read_dir(passes::folder(&state, host, id));
+    let read = |entry: std::fs::DirEntry| {
+        let number = passes::number_of(entry.file_name().to_str()?)?;
+        // A link or a pipe is none of the daemon's.
+        if !entry.file_type().ok()?.is_file() {
+            return None;
+        }
+        let mut pass = passes::parse(&std::fs::read(entry.path()).ok()?).ok()?.pass;
+        pass.item.state = passes::settled(&pass.item, boundaries);
+        (pass.item.number == number).then_some(pass)
+    };
+    let mut found: Vec<Pass> = entries.into_iter().flatten().flatten().filter_map(read).collect();
+    found.sort_by_key(|pass| std::cmp::Reverse(pass.item.number));
+    found
 }

@@ -3,10 +3,9 @@
 
 use std::path::PathBuf;
 
-use compactd_core::focus::{MAX_LINE_BYTES, Material, Plan, Wanted};
+use compactd_core::focus::Plan;
 use compactd_core::record::Host;
-use compactd_transcript::Transcript;
-use compactd_transcript::texts::line_at;
+use compactd_transcript::texts::reread;
 
 use crate::routes::App;
 use crate::sessions::{Session, State};
@@ -32,20 +31,8 @@ impl Sketch {
     /// to keep.
     #[must_use]
     pub fn write(&self, max_chars: usize) -> Option<String> {
-        let mut files: Vec<Transcript> =
-            self.files.iter().filter_map(|path| Transcript::open(path).ok()).collect();
-        let mut material = Material::default();
-        for wanted in &self.plan.rows {
-            // The index does not say in which file of a history a row stands: mostly in the newest.
-            let _found = files.iter_mut().any(|file| take(&mut material, self.host, file, wanted));
-        }
-        material.write(&self.plan, max_chars)
+        reread(self.host, &self.files, &self.plan).write(&self.plan, max_chars)
     }
-}
-
-fn take(material: &mut Material, host: Host, file: &mut Transcript, wanted: &Wanted) -> bool {
-    let line = line_at(file, wanted.offset, MAX_LINE_BYTES).ok().flatten();
-    line.is_some_and(|line| material.take(host, wanted, &line))
 }
 
 /// The focus text of a session that is ready.

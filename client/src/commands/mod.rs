@@ -4,7 +4,9 @@ mod compact;
 mod completions;
 mod config;
 mod explain;
+mod focus;
 mod pins;
+mod recall;
 mod sessions;
 mod stats;
 mod status;
@@ -56,6 +58,8 @@ pub fn run(arguments: &Arguments, ui: &Ui) -> Result<Done, Error> {
         Command::Sessions(args) => sessions::run(args, ui)?,
         Command::Stats(args) => stats::run(args, ui)?,
         Command::Explain(args) => explain::run(args, ui)?,
+        Command::Recall(args) => recall::run(args, ui)?,
+        Command::Focus(args) => focus::run(args, ui)?,
         Command::Compact(args) => compact::run(args, ui)?,
         Command::Pins(args) => pins::list(args, ui)?,
         Command::Pin(args) => pins::change("POST", args, ui)?,

@@ -26,7 +26,7 @@ pub fn view(explain: &Explain<'_>, detail: Detail, ui: &Ui) -> String {
     match detail {
         Detail::All if !explain.results.is_empty() => {
             text.push('\n');
-            text.push_str(&every(explain, ui));
+            text.push_str(&every(&explain.results, ui));
         }
         Detail::All => {}
         Detail::Largest(most) => {
@@ -34,9 +34,9 @@ pub fn view(explain: &Explain<'_>, detail: Detail, ui: &Ui) -> String {
                 (DecisionKind::Drop, "goes", Paint::Red),
                 (DecisionKind::Truncate, "is cut", Paint::Yellow),
             ] {
-                text.push_str(&largest(explain, kind, title, paint, most, ui));
+                text.push_str(&largest(&explain.results, kind, (title, paint), most, ui));
             }
-            text.push_str(&kept(explain, ui));
+            text.push_str(&kept(&explain.results, "stays", ui));
         }
     }
     text
@@ -73,7 +73,7 @@ fn about(explain: &Explain<'_>) -> String {
     )
 }
 
-fn every(explain: &Explain<'_>, ui: &Ui) -> String {
+pub(super) fn every(results: &[ExplainedResult<'_>], ui: &Ui) -> String {
     let mut table = Table::new(
         &[
             ("decision", Align::Left),
@@ -85,7 +85,7 @@ fn every(explain: &Explain<'_>, ui: &Ui) -> String {
         ],
         5,
     );
-    for result in &explain.results {
+    for result in results {
         let paint = match result.decision {
             DecisionKind::Drop => Paint::Red,
             DecisionKind::Truncate => Paint::Yellow,
@@ -104,16 +104,15 @@ fn every(explain: &Explain<'_>, ui: &Ui) -> String {
     table.draw(ui)
 }
 
-fn largest(
-    explain: &Explain<'_>,
+pub(super) fn largest(
+    results: &[ExplainedResult<'_>],
     kind: DecisionKind,
-    title: &str,
-    paint: Paint,
+    (title, paint): (&str, Paint),
     most: usize,
     ui: &Ui,
 ) -> String {
     let mut group: Vec<&ExplainedResult<'_>> =
-        explain.results.iter().filter(|result| result.decision == kind).collect();
+        results.iter().filter(|result| result.decision == kind).collect();
     if group.is_empty() {
         return String::new();
     }
@@ -161,9 +160,9 @@ struct Group {
     chars: u64,
 }
 
-fn kept(explain: &Explain<'_>, ui: &Ui) -> String {
+pub(super) fn kept(results: &[ExplainedResult<'_>], title: &str, ui: &Ui) -> String {
     let mut groups: Vec<Group> = Vec::new();
-    for result in explain.results.iter().filter(|result| result.decision == DecisionKind::Keep) {
+    for result in results.iter().filter(|result| result.decision == DecisionKind::Keep) {
         let (shape, at) = shape(&result.reason);
         let known = groups.iter().position(|group| group.shape == shape);
         let known = known.unwrap_or_else(|| {
@@ -185,7 +184,7 @@ fn kept(explain: &Explain<'_>, ui: &Ui) -> String {
     let results: u64 = groups.iter().map(|group| group.results).sum();
     let chars = groups.iter().map(|group| group.chars).sum();
     let results = usize::try_from(results).unwrap_or(usize::MAX);
-    let mut text = heading("stays", Paint::Green, results, chars, ui);
+    let mut text = heading(title, Paint::Green, results, chars, ui);
     let mut table =
         Table::new(&[("results", Align::Right), ("chars", Align::Right), ("why", Align::Left)], 2);
     for group in groups {

@@ -2,4 +2,5 @@
 
 pub mod explain;
 pub mod figures;
+pub mod passes;
 pub mod sessions;

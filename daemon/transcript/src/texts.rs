@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use compactd_core::focus::{MAX_LINE_BYTES, Material, Plan};
 use compactd_core::note;
 use compactd_core::record::{self, Host, Item, Record, Row, ToolResult, read_line};
 use memchr::{memchr, memmem};
@@ -101,6 +102,25 @@ pub fn line_at(
             return Ok((!line.is_empty()).then_some(line));
         }
     }
+}
+
+/// Reads the rows again that a focus text is written from. `files` are those of the session's history,
+/// the newest first; the index does not say in which of them a row stands.
+#[must_use]
+pub fn reread(host: Host, files: &[PathBuf], plan: &Plan) -> Material {
+    let mut files: Vec<Transcript> =
+        files.iter().filter_map(|path| Transcript::open(path).ok()).collect();
+    let mut material = Material::default();
+    for wanted in &plan.rows {
+        for file in &mut files {
+            // A file that is gone or was rewritten since leaves the row out.
+            let line = line_at(file, wanted.offset, MAX_LINE_BYTES).ok().flatten();
+            if line.is_some_and(|line| material.take(host, wanted, &line)) {
+                break;
+            }
+        }
+    }
+    material
 }
 
 /// A tool result as its transcript holds it.
@@ -213,9 +233,12 @@ impl Search {
     }
 }
 
-/// Whether a result's text is what a pass of ours left of it.
+/// Whether a result's text is what a pass of ours left of it. Output that only shows such a note at its
+/// end has more or less before it than the note says.
 fn is_note(text: &str) -> bool {
-    note::is_dropped_note(text) || note::cut_note(text).is_some()
+    note::is_dropped_note(text)
+        || note::cut_note(text)
+            .is_some_and(|cut| cut.kept.chars().count() as u64 == cut.total - cut.removed)
 }
 
 #[cfg(test)]

@@ -49,6 +49,8 @@ fn notes_are_passed_over_wherever_they_stand() {
     let only = search(&lines[..2], "t1");
     assert!(only.original.is_none() && only.has_note && only.has_any());
     assert!(!search(&lines, "t2").has_any());
+    let shows = search(&[row("t1", &shown)], "t1").original.unwrap();
+    assert!(shows.text.starts_with("the rules say\n["), "output that only shows a note");
 }
 
 #[test]

@@ -4,9 +4,11 @@
 mod api;
 mod equality;
 mod hostile;
+mod ledger;
 mod life;
 mod live;
 mod memory;
+mod recall;
 mod shim;
 
 use std::path::Path;

@@ -94,6 +94,16 @@ impl Claude {
         self.call(id, "Read", &json!({"file_path": file})).result(id, text)
     }
 
+    /// The host writes down that a compaction happened; what follows is the new context.
+    pub fn boundary(&mut self) -> &mut Self {
+        self.parent = None;
+        let row = json!({"type": "system", "subtype": "compact_boundary",
+            "compactMetadata": {"trigger": "manual", "preTokens": 10}});
+        self.row(row, json!({}));
+        self.named.clear();
+        self
+    }
+
     /// A long piece of work: the same files again and again, so that much of it may go.
     pub fn work(&mut self, rounds: usize) -> &mut Self {
         for round in 0..rounds {
