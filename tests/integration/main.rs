@@ -8,6 +8,7 @@
     reason = "tests"
 )]
 
+mod claude_install;
 mod corpora;
 mod daemon;
 mod fixtures;

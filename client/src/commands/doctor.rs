@@ -1,0 +1,50 @@
+//! `doctor`.
+
+use compactd_api::dirs::{Env, Os};
+
+use super::Done;
+use crate::cli::JsonArgs;
+use crate::doctor::{Check, Report, Scene, State, examine, managed_folder};
+use crate::error::Error;
+use crate::table::clean;
+use crate::terminal::{Paint, Ui};
+
+pub(super) fn run(args: &JsonArgs, ui: &Ui) -> Result<Done, Error> {
+    let lookup = |name: &str| std::env::var_os(name);
+    let env = Env::from_lookup(Os::current(), lookup);
+    let scene = Scene {
+        env: &env,
+        lookup: &lookup,
+        project: std::env::current_dir().unwrap_or_default(),
+        managed: managed_folder(),
+        inotify: "/proc/sys/fs/inotify".into(),
+        me: rustix::process::geteuid().as_raw(),
+    };
+    let report = examine(&scene)?;
+    if args.json {
+        ui.print_json(&report)?;
+    } else {
+        ui.print(&view(&report, ui))?;
+    }
+    Ok(if report.healthy { Done::Well } else { Done::Found })
+}
+
+fn view(report: &Report, ui: &Ui) -> String {
+    let mut text = String::new();
+    for Check { name, state, evidence, fix } in &report.checks {
+        let word = match state {
+            State::Ok => ui.paint(Paint::Green, "ok  "),
+            State::Warn => ui.paint(Paint::Yellow, "warn"),
+            State::Fail => ui.paint(Paint::Red, "fail"),
+        };
+        text.push_str(&format!("{word}  {name:<9} {}\n", clean(evidence)));
+        if let Some(fix) = fix {
+            text.push_str(&format!(
+                "                {} {}\n",
+                ui.paint(Paint::Dim, "→"),
+                clean(fix)
+            ));
+        }
+    }
+    text
+}
