@@ -30,21 +30,17 @@ pub(super) fn run(args: &JsonArgs, ui: &Ui) -> Result<Done, Error> {
 }
 
 fn view(report: &Report, ui: &Ui) -> String {
-    let mut text = String::new();
-    for Check { name, state, evidence, fix } in &report.checks {
+    let line = |Check { name, state, evidence, fix }: &Check| {
         let word = match state {
             State::Ok => ui.paint(Paint::Green, "ok  "),
             State::Warn => ui.paint(Paint::Yellow, "warn"),
             State::Fail => ui.paint(Paint::Red, "fail"),
         };
-        text.push_str(&format!("{word}  {name:<9} {}\n", clean(evidence)));
+        let mut line = format!("{word}  {name:<8}  {}\n", clean(evidence));
         if let Some(fix) = fix {
-            text.push_str(&format!(
-                "                {} {}\n",
-                ui.paint(Paint::Dim, "→"),
-                clean(fix)
-            ));
+            line.extend(["                ", &ui.paint(Paint::Bold, &clean(fix)), "\n"]);
         }
-    }
-    text
+        line
+    };
+    report.checks.iter().map(line).collect()
 }

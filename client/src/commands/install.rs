@@ -111,7 +111,7 @@ pub(super) fn undo(args: &UninstallArgs, ui: &Ui) -> Result<Done, Error> {
         return Err(InstallError::Remains { left: outcome.left }.into());
     }
     ui.print("removed compactd\n")?;
-    if !args.purge {
+    if removal.places.state.exists() || removal.places.cache.exists() {
         ui.note("pins and snapshots are kept; `compactctl uninstall --purge` would remove them");
     }
     Ok(Done::Well)

@@ -13,8 +13,16 @@ use crate::install::places::Places;
 use crate::install::run::is_program;
 use crate::install::service::Manager;
 
+/// A daemon that answered.
+pub(super) struct Running {
+    /// Its version.
+    pub(super) version: String,
+    /// The command that starts its program anew.
+    pub(super) restart: String,
+}
+
 /// Asks the daemon, and looks at its socket and at its service.
-pub(super) fn reach(scene: &Scene<'_>, places: &Places) -> (Vec<Check>, Option<Status>) {
+pub(super) fn reach(scene: &Scene<'_>, places: &Places) -> (Vec<Check>, Option<Running>) {
     let path = (scene.lookup)("PATH");
     let manager = Manager::find(&places.home, path.as_deref()).ok();
     let is_service = manager.is_some_and(|manager| manager.is_enabled());
@@ -23,11 +31,12 @@ pub(super) fn reach(scene: &Scene<'_>, places: &Places) -> (Vec<Check>, Option<S
         Ok((daemon, status))
     });
     let mut checks = Vec::new();
-    let status = match asked {
+    let running = match asked {
         Ok((daemon, status)) => {
-            checks.push(answered(&status, is_service));
+            let restart = restart(is_service, status.pid);
+            checks.push(answered(&status, &restart));
             checks.push(socket(daemon.socket(), scene.me, places));
-            Some(status)
+            Some(Running { version: status.version, restart })
         }
         Err(error) => {
             checks.push(silent(&error, is_service, places));
@@ -37,7 +46,7 @@ pub(super) fn reach(scene: &Scene<'_>, places: &Places) -> (Vec<Check>, Option<S
     if is_service {
         checks.push(linger(scene));
     }
-    (checks, status)
+    (checks, running)
 }
 
 fn restart(is_service: bool, pid: u32) -> String {
@@ -49,7 +58,7 @@ fn restart(is_service: bool, pid: u32) -> String {
     }
 }
 
-fn answered(status: &Status, is_service: bool) -> Check {
+fn answered(status: &Status, restart: &str) -> Check {
     let evidence = format!(
         "version {}, process {}, {} sessions known",
         status.version, status.pid, status.sessions.known
@@ -58,7 +67,7 @@ fn answered(status: &Status, is_service: bool) -> Check {
         return Check::ok("daemon", evidence);
     }
     let evidence = format!("{evidence}; {}", status.problems.join("; "));
-    Check::bad("daemon", State::Warn, evidence, restart(is_service, status.pid))
+    Check::bad("daemon", State::Warn, evidence, restart)
 }
 
 fn silent(error: &Error, is_service: bool, places: &Places) -> Check {

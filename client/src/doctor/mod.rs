@@ -99,11 +99,10 @@ pub fn managed_folder() -> PathBuf {
 /// There is no home, or the configuration is wrong.
 pub fn examine(scene: &Scene<'_>) -> Result<Report, Error> {
     let places = Places::new(scene.env, scene.lookup)?;
-    let (mut checks, status) = daemon::reach(scene, &places);
-    let daemon_version = status.as_ref().map(|status| status.version.as_str());
-    checks.extend(plugin::versions(&places, daemon_version));
+    let (mut checks, running) = daemon::reach(scene, &places);
+    checks.push(plugin::versions(&places, running.as_ref()));
     checks.extend(plugin::plugin(&places));
-    checks.extend(plugin::host(scene, &places));
+    checks.push(plugin::host(scene, &places));
     checks.extend(settings::settings(scene, &places));
     checks.extend(system::system(scene, &places)?);
     let healthy = checks.iter().all(|check| check.state != State::Fail);

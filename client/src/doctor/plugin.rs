@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::daemon::Running;
 use super::{Check, Scene, State};
 use crate::install::host_claude::{Claude, Known};
 use crate::install::places::Places;
@@ -52,7 +53,7 @@ fn program_version(program: &Path) -> Option<String> {
 }
 
 /// Compares the versions of everything that has to fit together.
-pub(super) fn versions(places: &Places, daemon: Option<&str>) -> Option<Check> {
+pub(super) fn versions(places: &Places, daemon: Option<&Running>) -> Check {
     let ours = env!("CARGO_PKG_VERSION");
     let installed = |name: &str| {
         let path = places.bin().join(name);
@@ -62,14 +63,14 @@ pub(super) fn versions(places: &Places, daemon: Option<&str>) -> Option<Check> {
         ("client", Some(ours.to_owned())),
         ("installed client", installed("compactctl")),
         ("shim", installed("compactd-hook")),
-        ("daemon", daemon.map(str::to_owned)),
+        ("daemon", daemon.map(|daemon| daemon.version.clone())),
         ("plugin", plugin_version(places)),
         ("plugin as the host knows it", Known::read(&places.claude).version),
     ];
-    Some(compare(&all, ours, daemon))
+    compare(&all, ours, daemon.map(|daemon| daemon.restart.as_str()))
 }
 
-fn compare(all: &[(&str, Option<String>)], ours: &str, daemon: Option<&str>) -> Check {
+fn compare(all: &[(&str, Option<String>)], ours: &str, restart: Option<&str>) -> Check {
     let known: Vec<(&str, &str)> =
         all.iter().filter_map(|(name, version)| Some((*name, version.as_deref()?))).collect();
     if known.iter().all(|(_, version)| *version == ours) {
@@ -78,9 +79,10 @@ fn compare(all: &[(&str, Option<String>)], ours: &str, daemon: Option<&str>) -> 
     }
     let told: Vec<String> =
         known.iter().map(|(name, version)| format!("{name} {version}")).collect();
-    let others = known.iter().filter(|(name, _)| *name != "daemon");
-    let only_daemon = others.clone().all(|(_, version)| *version == ours) && daemon.is_some();
-    let fix = if only_daemon { "systemctl --user restart compactd.service" } else { INSTALL };
+    let mut others = known.iter().filter(|(name, _)| *name != "daemon");
+    // Everything on disk is new: only what still runs is not.
+    let is_new = others.all(|(_, version)| *version == ours);
+    let fix = restart.filter(|_| is_new).unwrap_or(INSTALL);
     Check::bad("versions", State::Warn, told.join(", "), fix)
 }
 
@@ -153,16 +155,16 @@ fn hooks(folder: &Path, places: &Places) -> Check {
 }
 
 /// Which version the host is.
-pub(super) fn host(scene: &Scene<'_>, places: &Places) -> Option<Check> {
+pub(super) fn host(scene: &Scene<'_>, places: &Places) -> Check {
     let path = (scene.lookup)("PATH");
     let found = Claude::find(places, None, path.as_deref()).ok().flatten();
     let Some(claude) = found else {
         let fix = "npm install -g @anthropic-ai/claude-code";
-        return Some(Check::bad("host", State::Warn, "claude is not in PATH", fix));
+        return Check::bad("host", State::Warn, "claude is not in PATH", fix);
     };
     let ran = run::run(Command::new(&claude.program).arg("--version"), ASK).ok();
     let said = ran.map(|ran| ran.out).unwrap_or_default();
-    Some(judge(&said))
+    judge(&said)
 }
 
 fn judge(said: &str) -> Check {
@@ -210,21 +212,20 @@ mod tests {
     #[test]
     fn versions_that_differ_are_named_with_what_mends_them() {
         let version = |text: &str| Some(text.to_owned());
-        let all = |shim: Option<String>, daemon: Option<&str>| {
-            let all = [
-                ("client", version("1.0.0")),
-                ("shim", shim),
-                ("daemon", daemon.map(str::to_owned)),
-            ];
-            compare(&all, "1.0.0", daemon)
+        let all = |shim: Option<String>, daemon: Option<String>| {
+            compare(
+                &[("client", version("1.0.0")), ("shim", shim), ("daemon", daemon)],
+                "1.0.0",
+                Some("kill 7"),
+            )
         };
         let good = all(version("1.0.0"), None);
         assert_eq!((good.state, good.evidence.as_str()), (State::Ok, "1.0.0: client, shim"));
-        let old = all(version("0.9.0"), Some("1.0.0"));
+        let old = all(version("0.9.0"), version("1.0.0"));
         assert_eq!(old.evidence, "client 1.0.0, shim 0.9.0, daemon 1.0.0");
         assert_eq!(old.fix.as_deref(), Some(INSTALL));
-        let daemon = all(None, Some("0.9.0"));
-        assert_eq!(daemon.fix.as_deref(), Some("systemctl --user restart compactd.service"));
+        let daemon = all(None, version("0.9.0"));
+        assert_eq!(daemon.fix.as_deref(), Some("kill 7"));
     }
 
     #[test]

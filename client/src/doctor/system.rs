@@ -12,7 +12,7 @@ use super::{Check, Scene, State};
 use crate::config;
 use crate::error::Error;
 use crate::install::places::Places;
-use crate::render::figures::{bytes, number};
+use crate::render::figures::number;
 
 /// Below this, snapshots and pins are about to fail.
 const DISK_FAIL_BYTES: u64 = 16 << 20;
@@ -21,7 +21,7 @@ const DISK_WARN_BYTES: u64 = 256 << 20;
 /// Other programs watch too.
 const INSTANCES_LEAST: u64 = 16;
 /// A count of folders that no limit needs to exceed.
-const FOLDERS_MAX: usize = 1_000_000;
+const FOLDERS_MAX: u64 = 1_000_000;
 
 /// Folders, disk and limits.
 pub(super) fn system(scene: &Scene<'_>, places: &Places) -> Result<Vec<Check>, Error> {
@@ -71,7 +71,7 @@ fn disk(places: &Places) -> Check {
         return Check::ok("disk", "the system does not tell how much is free");
     };
     let shown = places.shown(path);
-    let evidence = format!("{} free for {shown}", bytes(free));
+    let evidence = format!("{} MiB free for {shown}", number(free >> 20));
     let fix = format!("du -sh {shown}");
     match free {
         free if free < DISK_FAIL_BYTES => Check::bad("disk", State::Fail, evidence, fix),
@@ -85,10 +85,7 @@ fn folders(roots: &Roots) -> u64 {
     let mut waiting: Vec<_> = roots.trees().iter().map(|tree| tree.path.clone()).collect();
     let mut seen = HashSet::new();
     let mut count = 0;
-    while let Some(folder) = waiting.pop() {
-        if count as usize >= FOLDERS_MAX {
-            break;
-        }
+    while let Some(folder) = waiting.pop().filter(|_| count < FOLDERS_MAX) {
         count += u64::from(folder.is_dir());
         for (path, id) in walk::list(roots, &folder).dirs {
             if seen.insert(id) {

@@ -118,7 +118,7 @@ pub enum InstallError {
     #[error("{cause}; it could not all be undone: {}", left.join("; "))]
     Left {
         /// What failed first.
-        cause: Box<InstallError>,
+        cause: Box<Self>,
         /// What is left.
         left: Vec<String>,
     },

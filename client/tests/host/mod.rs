@@ -1,5 +1,6 @@
 //! A machine of its own: a home, the programs as they were built, and a host and a service manager
 //! that do to their files what the real ones were seen to do.
+#![allow(unreachable_pub, reason = "a part of one test file")]
 
 use std::fs;
 use std::io::Write as _;
