@@ -110,6 +110,32 @@ Examples:
     /// Show the configuration
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// Install programs, plugin and service for this user, reversibly
+    #[command(after_help = "\
+Copies compactd, compactctl and compactd-hook to ~/.local/share/compactd/bin, makes the daemon a service
+where a systemd user manager answers, and installs the plugin through Claude Code's own commands.
+Without a `claude` the rest is done, and the commands to run later are told (exit status 0).
+Running it again changes nothing, or brings a new version. What was there before is kept in
+~/.local/state/compactd/install.json, so that `uninstall` can put it back byte for byte.
+
+Examples:
+  compactctl install --dry-run      say what would be done
+  compactctl install
+  compactctl install --claude ~/bin/claude --no-service")]
+    Install(InstallArgs),
+    /// Undo `install`: put back what was there before
+    #[command(after_help = "\
+Runs Claude Code's own commands, then puts the saved bytes of its files back where nothing else has
+changed in them since; where something has, the file stays as it is, without the plugin.
+Pins and snapshots are kept unless --purge is given; a configuration file is always kept.")]
+    Uninstall(UninstallArgs),
+    /// Check the installation, and name for each problem the command that mends it
+    #[command(after_help = "\
+Looks only, changes nothing. Exit status 1: a check failed (a warning is no failure).
+
+--json prints {\"healthy\":bool,\"version\":\"…\",\"checks\":[{\"name\":\"…\",\"state\":\"ok|warn|fail\",
+\"evidence\":\"…\",\"fix\":\"…\"?}]}; `fix` is one command, and absent where nothing is to be done.")]
+    Doctor(JsonArgs),
     /// Print a completion script for a shell
     #[command(after_help = "Example:
   compactctl completions bash > ~/.local/share/bash-completion/completions/compactctl")]
@@ -278,6 +304,44 @@ impl PinTarget {
             (None, file) => Pin::File(file.clone().unwrap_or_default()),
         }
     }
+}
+
+/// Of `install`.
+#[derive(Debug, Args)]
+pub struct InstallArgs {
+    /// Host to install the plugin in
+    #[arg(long, default_value = "claude")]
+    pub host: InstallHost,
+    /// Claude Code's program, if it is not in PATH
+    #[arg(long, value_name = "PATH")]
+    pub claude: Option<PathBuf>,
+    /// Let the hooks start the daemon, also where systemd could
+    #[arg(long)]
+    pub no_service: bool,
+    /// Say what would be done, and do nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// A host that the plugin can be installed in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum InstallHost {
+    /// Claude Code
+    Claude,
+}
+
+/// Of `uninstall`.
+#[derive(Debug, Args)]
+pub struct UninstallArgs {
+    /// Claude Code's program, if it is not in PATH
+    #[arg(long, value_name = "PATH")]
+    pub claude: Option<PathBuf>,
+    /// Say what would be done, and do nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Remove pins, state and snapshots too
+    #[arg(long)]
+    pub purge: bool,
 }
 
 /// What to do with the configuration.

@@ -9,6 +9,7 @@ use compactd_api::ErrorCode;
 use crate::config::ConfigError;
 use crate::find::Unresolved;
 use crate::http::HttpError;
+use crate::install::InstallError;
 use crate::recall::Unrecalled;
 use crate::socket::SocketProblem;
 use crate::start::StartError;
@@ -84,6 +85,9 @@ pub enum Error {
         /// What is wrong with it.
         source: io::Error,
     },
+    /// Installing or removing did not work.
+    #[error(transparent)]
+    Install(#[from] InstallError),
     /// The system does not let us hear of signals.
     #[error("cannot listen for signals")]
     Signals(#[source] io::Error),
@@ -132,6 +136,7 @@ impl Error {
             Self::Pins { .. } => {
                 "the daemon writes this file; move it away if it is damaged, then pin again"
             }
+            Self::Install(error) => return Some(error.hint()),
             Self::Signals(_) => return None,
         };
         Some(Cow::Borrowed(hint))

@@ -3,8 +3,10 @@
 mod compact;
 mod completions;
 mod config;
+mod doctor;
 mod explain;
 mod focus;
+mod install;
 mod pins;
 mod recall;
 mod sessions;
@@ -31,6 +33,8 @@ pub enum Done {
     Well,
     /// No daemon is running, which was the question.
     NotRunning,
+    /// A check found something, which was the question.
+    Found,
     /// A signal ended it.
     Signal(u8),
 }
@@ -41,6 +45,7 @@ impl Done {
     pub fn status(self) -> u8 {
         match self {
             Self::Well => 0,
+            Self::Found => 1,
             Self::NotRunning => 3,
             Self::Signal(number) => number.saturating_add(128),
         }
@@ -65,6 +70,9 @@ pub fn run(arguments: &Arguments, ui: &Ui) -> Result<Done, Error> {
         Command::Pin(args) => pins::change("POST", args, ui)?,
         Command::Unpin(args) => pins::change("DELETE", args, ui)?,
         Command::Config(ConfigCommand::Show { origin, json }) => config::show(*origin, *json, ui)?,
+        Command::Install(args) => return install::run(args, ui),
+        Command::Uninstall(args) => return install::undo(args, ui),
+        Command::Doctor(args) => return doctor::run(args, ui),
         Command::Completions { shell } => completions::run(*shell, ui)?,
         Command::Version(args) => version::run(args, ui)?,
     }

@@ -18,7 +18,10 @@ use super::kit::{Stage, assert_no_summary, notes};
 const SOCKET: &str = ".local/state/compactd/api.sock";
 
 /// What stands in a daemon's place: it notes the first line of each request and answers as told.
-fn stand_in(stage: &Stage, answer: impl Fn(&Value) -> String + Send + 'static) -> Arc<Mutex<Vec<String>>> {
+fn stand_in(
+    stage: &Stage,
+    answer: impl Fn(&Value) -> String + Send + 'static,
+) -> Arc<Mutex<Vec<String>>> {
     let path = stage.home.join(SOCKET);
     let folder = path.parent().unwrap();
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).unwrap();
@@ -167,7 +170,8 @@ fn answers_that_make_no_sense() {
         }),
         ("rows unknown", |request| {
             let mut answer = decided(request, "apply");
-            answer["ordinals"] = json!(vec![Value::Null; request["rows"].as_array().unwrap().len()]);
+            answer["ordinals"] =
+                json!(vec![Value::Null; request["rows"].as_array().unwrap().len()]);
             http(200, &answer.to_string())
         }),
         ("an older protocol", |request| {

@@ -144,7 +144,8 @@ pub(super) fn assert_no_summary(run: &Run) {
 
 /// Ids of the results that are notes of ours on the wire, and the notes.
 pub(super) fn notes(body: &Value) -> BTreeMap<String, String> {
-    let ours = |text: &str| text.contains(" by compactd: ") || text.contains(" removed by compactd;");
+    let ours =
+        |text: &str| text.contains(" by compactd: ") || text.contains(" removed by compactd;");
     let results = wire::results(body).into_iter();
     results.filter(|sent| ours(&sent.text)).map(|sent| (sent.id, sent.text)).collect()
 }

@@ -5,6 +5,7 @@
 mod auto;
 mod daemon;
 mod failures;
+mod install;
 mod interactive;
 mod kit;
 mod manual;

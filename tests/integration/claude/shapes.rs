@@ -56,7 +56,10 @@ fn pictures_binaries_long_outputs_and_failures() {
     let host = &stage.host;
     let picture = host.put("dot.png", PICTURE);
     let binary = host.put("blob.bin", [0, 159, 146, 150].repeat(500));
-    let odd = host.put("odd.txt", "caf\u{e9} \u{1f980} \u{1f468}\u{200d}\u{1f469}\r\nna\u{ef}ve\n".repeat(40));
+    let odd = host.put(
+        "odd.txt",
+        "caf\u{e9} \u{1f980} \u{1f468}\u{200d}\u{1f469}\r\nna\u{ef}ve\n".repeat(40),
+    );
     stage.api.script([
         Step::text("Ready."),
         Step::tools([

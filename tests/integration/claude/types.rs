@@ -54,8 +54,11 @@ fn the_mod_fits_the_hosts_declarations() {
     check(&compiler, &path);
     // A check that sees nothing would pass as well.
     let broken = home.join("broken.ts");
-    fs::write(&broken, "import type { Register } from 'claude-code'\nexport const r: Register = 1\n")
-        .unwrap();
+    fs::write(
+        &broken,
+        "import type { Register } from 'claude-code'\nexport const r: Register = 1\n",
+    )
+    .unwrap();
     let project = json!({"extends": plugin().join("tsconfig.json"), "include": [broken, types]});
     fs::write(&path, project.to_string()).unwrap();
     let output = Command::new(compiler).arg("--project").arg(&path).output().unwrap();

@@ -1,0 +1,235 @@
+//! Looks at this machine and makes the plan: what is there, what is missing, what forbids it.
+//! Changes nothing.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use compactd_api::dirs::Env;
+
+use super::binaries;
+use super::error::InstallError;
+use super::files::{self, check_folder};
+use super::host_claude::{Claude, Known, steps};
+use super::places::Places;
+use super::plan::{Change, Content, FileStep, Host, Plan, Service};
+use super::plugin;
+use super::record::{Record, shown};
+use super::restore;
+use super::service::{Manager, UNITS};
+
+/// What an installation depends on, of this process.
+pub struct Process<'a> {
+    /// The folders.
+    pub env: &'a Env,
+    /// Any other variable.
+    pub lookup: &'a dyn Fn(&str) -> Option<OsString>,
+    /// Our own program.
+    pub ours: PathBuf,
+    /// Our user.
+    pub me: u32,
+}
+
+/// What the person wants.
+#[derive(Debug, Clone, Copy)]
+pub struct Wishes<'a> {
+    /// The host's program.
+    pub claude: Option<&'a Path>,
+    /// Make the daemon a service where that is possible.
+    pub service: bool,
+}
+
+/// A plan and what it is carried out with.
+#[derive(Debug)]
+pub struct Prepared {
+    /// Where everything goes.
+    pub places: Places,
+    /// What was installed so far.
+    pub record: Option<Record>,
+    /// What is to be done.
+    pub plan: Plan,
+    /// The host.
+    pub claude: Option<Claude>,
+    /// The service manager.
+    pub manager: Option<Manager>,
+    /// What is good to know.
+    pub notes: Vec<String>,
+}
+
+/// Makes the plan.
+///
+/// # Errors
+/// Something forbids the installation.
+pub fn look(process: &Process<'_>, wishes: Wishes<'_>) -> Result<Prepared, InstallError> {
+    let places = Places::new(process.env, process.lookup)?;
+    check_ours(&places, process.me)?;
+    let record = Record::load(&places.record())?;
+    let path = (process.lookup)("PATH");
+    let mut files = Vec::new();
+    for (name, from) in binaries::beside(&process.ours)? {
+        files.push(file(places.bin().join(name), 0o755, Content::File(from))?);
+    }
+    for (below, mode, bytes) in plugin::marketplace() {
+        files.push(file(places.marketplace().join(below), mode, Content::Carried(bytes))?);
+    }
+    let stale = stale(&places.marketplace(), &files);
+    let manager = if wishes.service {
+        Manager::find(&places.home, path.as_deref())
+    } else {
+        Err("--no-service was given".to_owned())
+    };
+    let service = match &manager {
+        Ok(manager) => {
+            let units = units(&places, record.as_ref())?;
+            let is_changed = units.iter().any(|unit| unit.change != Change::Keep);
+            files.extend(units);
+            let is_new = files
+                .iter()
+                .any(|file| file.path.ends_with("bin/compactd") && file.change == Change::Replace);
+            if !manager.is_enabled() {
+                Service::Enable
+            } else if is_changed || is_new {
+                Service::Restart
+            } else {
+                Service::Keep
+            }
+        }
+        Err(reason) => Service::OnDemand(reason.clone()),
+    };
+    let claude = Claude::find(&places, wishes.claude, path.as_deref())?;
+    let mut notes = Vec::new();
+    let host = host(&places, claude.is_some(), process.me, &mut notes)?;
+    let plan = Plan { files, stale, service, host };
+    Ok(Prepared { places, record, plan, claude, manager: manager.ok(), notes })
+}
+
+/// Refuses folders of ours that are not ours alone.
+///
+/// # Errors
+/// See [`InstallError`].
+pub fn check_ours(places: &Places, me: u32) -> Result<(), InstallError> {
+    check_folder(&places.home, true, me)?;
+    for folder in [&places.data, &places.state] {
+        let above = folder.ancestors().skip(1).take_while(|above| *above != places.home);
+        for above in above.filter(|above| above.starts_with(&places.home)) {
+            check_folder(above, true, me)?;
+        }
+    }
+    for folder in [&places.data, &places.bin(), &places.data.join("plugins"), &places.state] {
+        check_folder(folder, false, me)?;
+    }
+    Ok(())
+}
+
+fn file(path: PathBuf, mode: u32, content: Content) -> Result<FileStep, InstallError> {
+    let change = match fs::symlink_metadata(&path) {
+        Err(_) => Change::Create,
+        Ok(found) if found.is_dir() => {
+            return Err(InstallError::Kind { path, found: "a folder", wanted: "a file" });
+        }
+        // A link is replaced, not followed.
+        Ok(found) if !found.is_file() || found.mode() & 0o7777 != mode => Change::Replace,
+        Ok(_) => {
+            let is_equal = match &content {
+                Content::File(from) => binaries::are_equal(from, &path),
+                Content::Carried(bytes) => fs::read(&path).map(|found| found == **bytes),
+            };
+            if is_equal.unwrap_or(false) { Change::Keep } else { Change::Replace }
+        }
+    };
+    Ok(FileStep { path, mode, content, change })
+}
+
+/// Files in our own folder that no longer belong there.
+fn stale(folder: &Path, wanted: &[FileStep]) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut waiting = vec![folder.to_path_buf()];
+    while let Some(folder) = waiting.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                waiting.push(path);
+            } else if !wanted.iter().any(|file| file.path == path) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn units(places: &Places, record: Option<&Record>) -> Result<Vec<FileStep>, InstallError> {
+    let mut steps = Vec::new();
+    for (name, bytes) in UNITS {
+        let step = file(places.units.join(name), 0o644, Content::Carried(bytes.into()))?;
+        let recorded = record.and_then(|record| record.files.get(&step.path));
+        let is_ours = || {
+            let found = fs::read(&step.path).unwrap_or_default();
+            found == bytes || recorded.is_some_and(|recorded| *recorded == shown(&found))
+        };
+        if step.change == Change::Replace && !is_ours() {
+            return Err(InstallError::Unit { path: step.path });
+        }
+        steps.push(step);
+    }
+    Ok(steps)
+}
+
+fn host(
+    places: &Places,
+    is_there: bool,
+    me: u32,
+    notes: &mut Vec<String>,
+) -> Result<Host, InstallError> {
+    let folder = &places.claude;
+    let known = Known::read(folder);
+    let marketplace = places.marketplace();
+    let steps = steps(&known, &marketplace, env!("CARGO_PKG_VERSION"));
+    if steps.is_empty() {
+        return Ok(Host::Keep);
+    }
+    if !is_there {
+        return Ok(Host::Later(steps));
+    }
+    if let Some(source_shown) = known.marketplace.clone()
+        && !known.is_ours(&marketplace)
+    {
+        return Err(InstallError::Marketplace { source_shown });
+    }
+    check_folder(&folder.path, true, me)?;
+    for path in folder.files() {
+        check_file(&path, me)?;
+    }
+    let settings = folder.settings();
+    let found = files::read(&settings)?.unwrap_or_default();
+    if let Some(why) = restore::problem(&found) {
+        return Err(InstallError::Settings { path: settings, why });
+    }
+    if let Ok(target) = fs::read_link(&settings) {
+        let target = fs::canonicalize(&settings).unwrap_or(target);
+        notes.push(format!(
+            "{} is a link: Claude Code writes {}",
+            places.shown(&settings),
+            places.shown(&target)
+        ));
+    }
+    Ok(Host::Run(steps))
+}
+
+/// Refuses a file that the host would replace although somebody protected it.
+fn check_file(path: &Path, me: u32) -> Result<(), InstallError> {
+    let Ok(found) = fs::metadata(path) else { return Ok(()) };
+    let path = path.to_path_buf();
+    if !found.is_file() {
+        return Err(InstallError::Kind { path, found: "no file", wanted: "a file" });
+    }
+    if found.uid() != me {
+        return Err(InstallError::OtherUser { path, uid: found.uid() });
+    }
+    let mode = found.permissions().mode() & 0o7777;
+    if mode & 0o200 == 0 {
+        return Err(InstallError::ReadOnly { path, mode });
+    }
+    Ok(())
+}

@@ -1,0 +1,223 @@
+//! Undoes an installation by its record.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::error::InstallError;
+use super::files;
+use super::host_claude::{self, Claude, Known};
+use super::look::Process;
+use super::places::Places;
+use super::record::{HostRecord, Record, shown};
+use super::run::is_program;
+use super::service::{self, Manager};
+
+/// An installation that is to be undone.
+#[derive(Debug)]
+pub struct Removal {
+    /// Where everything is.
+    pub places: Places,
+    /// What was installed; `None`: nothing.
+    pub record: Option<Record>,
+    manager: Option<Manager>,
+    /// The host's program for each of its folders.
+    hosts: Vec<(HostRecord, Option<Claude>)>,
+    purge: bool,
+}
+
+/// Looks what there is to undo.
+///
+/// # Errors
+/// The record cannot be used.
+pub fn look(
+    process: &Process<'_>,
+    named: Option<&Path>,
+    purge: bool,
+) -> Result<Removal, InstallError> {
+    let places = Places::new(process.env, process.lookup)?;
+    super::look::check_ours(&places, process.me)?;
+    let record = Record::load(&places.record())?;
+    let path = (process.lookup)("PATH");
+    let found = Claude::find(&places, named, path.as_deref())?.map(|claude| claude.program);
+    let from = if files::is_there(&places.data) { &places.data } else { &places.home };
+    let hosts = record.iter().flat_map(|record| &record.hosts).map(|host| {
+        // The one of now: the one of then may be an old version.
+        let then = Some(host.program.clone()).filter(|program| is_program(program));
+        let program = found.clone().or(then);
+        let folder = host.folder(&places.home);
+        (host.clone(), program.map(|program| Claude::at(program, folder, from.clone())))
+    });
+    let hosts = hosts.collect();
+    let needs_manager = record.as_ref().is_some_and(|record| record.service);
+    let manager =
+        needs_manager.then(|| Manager::find(&places.home, path.as_deref()).ok()).flatten();
+    Ok(Removal { places, record, manager, hosts, purge })
+}
+
+/// What undoing left.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Failures.
+    pub left: Vec<String>,
+    /// What is good to know.
+    pub notes: Vec<String>,
+}
+
+impl Removal {
+    /// Whether there is nothing to undo.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.record.is_none() && self.purged().is_empty()
+    }
+
+    /// One line for each thing that would be done.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (host, claude) in &self.hosts {
+            let folder = host.folder(&self.places.home);
+            let known = Known::read(&folder);
+            if claude.is_none() {
+                lines.push("leave out Claude Code's own commands: it is not there".to_owned());
+            } else if known.marketplace.is_some() || known.version.is_some() {
+                lines.push("run `claude plugin marketplace remove compactd`".to_owned());
+            }
+            let shown = |path: &Path| self.places.shown(path);
+            lines.extend(host.files.iter().map(|file| match &file.before {
+                Some(_) => format!("put back {} where nothing else changed it", shown(&file.path)),
+                None => format!("remove {} where nothing else is in it", shown(&file.path)),
+            }));
+        }
+        if self.record.as_ref().is_some_and(|record| record.service) {
+            lines.push(format!("run `{}`", service::shown(service::DISABLE)));
+        }
+        for path in self.record.iter().flat_map(|record| record.files.keys()) {
+            lines.push(format!("remove {}", self.places.shown(path)));
+        }
+        if self.record.is_some() {
+            lines.push(format!("remove the record {}", self.places.shown(&self.places.record())));
+        }
+        lines.extend(
+            self.purged().iter().map(|path| format!("remove all of {}", self.places.shown(path))),
+        );
+        lines
+    }
+
+    /// Undoes everything that can be undone.
+    #[must_use]
+    pub fn apply(&self, stop: &dyn Fn(&Path) -> Option<String>) -> Outcome {
+        let mut outcome = Outcome::default();
+        let Some(record) = &self.record else {
+            self.purge(&mut outcome);
+            return outcome;
+        };
+        for (host, claude) in &self.hosts {
+            let undone = host_claude::undo(host, &self.places, claude.as_ref());
+            outcome.left.extend(undone.left);
+            outcome.notes.extend(undone.notes);
+            if claude.is_none() {
+                outcome.notes.push(
+                    "Claude Code's program was not found: its own commands were left out"
+                        .to_owned(),
+                );
+            }
+        }
+        // Without the record and the plugin the host could not be helped a second time.
+        if !outcome.left.is_empty() {
+            return outcome;
+        }
+        if record.service {
+            match &self.manager {
+                Some(manager) => outcome.left.extend(manager.disable().err().map(said)),
+                None => outcome.notes.push(
+                    "no systemd user manager answers: the units are removed, not stopped"
+                        .to_owned(),
+                ),
+            }
+        }
+        outcome.left.extend(stop(&self.places.bin().join("compactd")));
+        for (path, hash) in &record.files {
+            self.remove_file(path, hash, &mut outcome);
+        }
+        if record.service
+            && let Some(manager) = &self.manager
+        {
+            outcome.left.extend(manager.forget().err().map(said));
+        }
+        if outcome.left.is_empty() {
+            self.forget(record, &mut outcome);
+        }
+        self.purge(&mut outcome);
+        for folder in self.folders(record).iter().rev() {
+            let _kept = files::remove_empty(folder);
+        }
+        outcome
+    }
+
+    fn remove_file(&self, path: &Path, hash: &str, outcome: &mut Outcome) {
+        // A unit that was changed since holds somebody's work. All below our own folder is ours.
+        let is_ours = path.starts_with(&self.places.data)
+            || fs::read(path).map_or(true, |bytes| shown(&bytes) == hash);
+        if !is_ours {
+            let path = self.places.shown(path);
+            outcome.notes.push(format!("{path} was changed since: it is left"));
+            return;
+        }
+        remove(fs::remove_file(path), path, outcome);
+    }
+
+    fn forget(&self, record: &Record, outcome: &mut Outcome) {
+        let saved = record.hosts.iter().flat_map(|host| &host.files);
+        for saved in saved.filter_map(|file| file.before.as_ref()) {
+            let path = self.places.saved().join(&saved.name);
+            remove(fs::remove_file(&path), &path, outcome);
+        }
+        let _kept = files::remove_empty(&self.places.saved());
+        let path = self.places.record();
+        remove(fs::remove_file(&path), &path, outcome);
+    }
+
+    /// Folders of ours that may be empty now, outer before inner.
+    fn folders(&self, record: &Record) -> Vec<PathBuf> {
+        let mut folders = record.folders.clone();
+        for path in record.files.keys() {
+            let below = path.ancestors().skip(1);
+            folders.extend(
+                below.take_while(|path| path.starts_with(&self.places.data)).map(Path::to_path_buf),
+            );
+        }
+        folders.sort();
+        folders.dedup();
+        folders
+    }
+
+    fn purged(&self) -> Vec<PathBuf> {
+        let both = [&self.places.state, &self.places.cache];
+        let both = both.into_iter().filter(|path| self.purge && files::is_there(path));
+        both.cloned().collect()
+    }
+
+    fn purge(&self, outcome: &mut Outcome) {
+        if !outcome.left.is_empty() {
+            return;
+        }
+        for path in self.purged() {
+            remove(fs::remove_dir_all(&path), &path, outcome);
+        }
+    }
+}
+
+fn remove(result: io::Result<()>, path: &Path, outcome: &mut Outcome) {
+    match result {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            outcome.left.push(format!("{}: {error}", path.display()));
+        }
+        _ => {}
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "given to map")]
+fn said(error: InstallError) -> String {
+    error.to_string()
+}
