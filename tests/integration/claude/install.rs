@@ -1,7 +1,5 @@
-//! Installing into the real Claude Code and out again, each time in a home of its own.
-//!
-//! `COMPACTD_CLAUDE` names its program; without it the tests pass without having looked, unless
-//! `COMPACTD_HOSTS_REQUIRED=1`. No key and no network are needed.
+//! Installing into the real Claude Code and out again, each time in a home of its own. No key and no
+//! network are needed.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,22 +7,12 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use compactd_tests::harness::host::claude;
 use compactd_tests::harness::{Home, binaries, eventually};
 use serde_json::Value;
 use tempfile::TempDir;
 
 const ID: &str = "compactd@compactd";
-
-/// The real host, or a line that says how to have it.
-fn claude() -> Option<PathBuf> {
-    if let Some(path) = std::env::var_os("COMPACTD_CLAUDE").filter(|path| !path.is_empty()) {
-        return Some(path.into());
-    }
-    let required = std::env::var_os("COMPACTD_HOSTS_REQUIRED").is_some_and(|value| value == "1");
-    assert!(!required, "COMPACTD_CLAUDE names no Claude Code, and COMPACTD_HOSTS_REQUIRED is 1");
-    eprintln!("skipped: set COMPACTD_CLAUDE to the program of Claude Code");
-    None
-}
 
 /// A home, and a folder of programs outside of it.
 struct Machine {
