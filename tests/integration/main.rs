@@ -11,6 +11,7 @@
 mod corpora;
 mod daemon;
 mod fixtures;
+mod focus;
 mod kit;
 mod passes;
 mod prefixes;
