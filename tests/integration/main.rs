@@ -12,6 +12,7 @@ mod claude;
 mod corpora;
 mod daemon;
 mod fixtures;
+mod focus;
 mod kit;
 mod passes;
 mod prefixes;

@@ -312,7 +312,33 @@ fn said(text: &str, max_chars: usize) -> String {
 
 /// Data on one line, in backticks.
 fn quoted(text: &str, max_chars: usize) -> String {
-    format!("`{}`", cut(&mask(&one_line(text)), max_chars).trim())
+    format!("`{}`", cut(&mask(&without_tags(&one_line(text))), max_chars).trim())
+}
+
+/// A text without what could pass for a mark of the host or of an API: `<system-reminder>`,
+/// `<tool_use_error>`, `</user>`. `Vec<u8>` and `<div>` are not such.
+fn without_tags(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once('<') {
+        out.push_str(before);
+        let end = behind.find('>').filter(|&end| {
+            let name = behind.get(..end).unwrap_or_default().trim_start_matches('/');
+            let is_role = matches!(name, "system" | "user" | "assistant" | "human");
+            let is_joined = name.contains(['-', '_'])
+                && name.bytes().all(|b| b.is_ascii_lowercase() || matches!(b, b'-' | b'_'));
+            is_role || is_joined
+        });
+        match end {
+            Some(end) => rest = behind.get(end + 1..).unwrap_or_default(),
+            None => {
+                out.push('<');
+                rest = behind;
+            }
+        }
+    }
+    out.push_str(rest);
+    out
 }
 
 /// A text without line ends, backticks and what steers a terminal or turns the order of letters.

@@ -174,7 +174,8 @@ fn codex_rollouts_give_back_too() {
         |text: &str| json!({"type": "function_call_output", "call_id": "call_1", "output": text});
     let compacted = json!({"timestamp": "2026-11-30T08:16:00.433Z", "type": "compacted",
         "payload": {"message": "", "replacement_history": [output(&note::dropped(9)), output("other")]}});
-    all.push_str(&format!("{compacted}\n"));
+    all += &compacted.to_string();
+    all.push('\n');
     home.put(&file, all);
     check(&home);
 }

@@ -1,10 +1,11 @@
 //! Which few rows of the context the focus text is written from.
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use crate::hash::Identity;
 use crate::index::log::{Item, RowKind, result_flag, row_flag};
 use crate::index::{History, Index};
+use crate::tools::{ToolKind, kind};
 
 /// No more rows than this are looked at, from the newest back.
 const ROWS: usize = 4_000;
@@ -60,7 +61,8 @@ pub struct Plan {
     pub rows: Vec<Wanted>,
     /// Paths of files read, the newest first.
     pub read: Vec<String>,
-    /// Names of files changed, with the place of the change.
+    /// Names of files changed, with the place of the change; of a shell command only names of files that
+    /// were read too, because what else it may write is mostly a guess.
     pub changed: Vec<(u32, String)>,
     /// Calls that passed: place and id.
     pub passed: Vec<(u32, String)>,
@@ -75,6 +77,13 @@ impl Index {
         let log = self.log();
         let results: HashMap<u32, usize, Identity> =
             live.results().iter().enumerate().map(|(at, result)| (result.entry, at)).collect();
+        let read: HashSet<u32, Identity> = live
+            .results()
+            .iter()
+            .rev()
+            .take(ROWS)
+            .map(|result| log.result(result.entry).read_name)
+            .collect();
         let mut plan = Plan::default();
         let mut counts = [0_usize; 5];
         let mut take = |of: usize, most: usize| {
@@ -132,7 +141,11 @@ impl Index {
                         }
                         let names = log.name_refs(entry.writes);
                         if !names.is_empty() && take(4, CHANGED).is_some() {
-                            plan.changed.extend(names.iter().map(|&file| (place, name(file))));
+                            let tool = log.names.get(log.call(counted.call).tool);
+                            let is_sure = matches!(kind(tool), ToolKind::Edit | ToolKind::Code);
+                            let names =
+                                names.iter().filter(|&&file| is_sure || read.contains(&file));
+                            plan.changed.extend(names.map(|&file| (place, name(file))));
                             changed.insert(counted.call, place);
                         }
                     }
