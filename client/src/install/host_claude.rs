@@ -276,11 +276,11 @@ pub fn undo(record: &HostRecord, places: &Places, claude: Option<&Claude>) -> Un
         }
     } else {
         let word = format!("{} still names the plugin", places.shown(&folder.path));
-        match (claude, failure) {
-            (None, _) => notes.push(word),
-            (_, failure) => {
-                left.extend([failure.map(|error| error.told()), Some(word)].into_iter().flatten())
-            }
+        if claude.is_some() {
+            left.extend(failure.map(|error| error.told()));
+            left.push(word);
+        } else {
+            notes.push(word);
         }
     }
     Undone { left, notes }
