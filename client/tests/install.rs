@@ -101,6 +101,33 @@ fn what_a_person_changes_meanwhile_stays() {
 }
 
 #[test]
+fn a_run_that_was_cut_short_can_be_undone() {
+    let machine = Machine::new();
+    machine.put(".claude/settings.json", "{ \"model\":\"opus\" }");
+    let before = machine.tree();
+    machine.run(&["install"]).good();
+    // As the record is before the last step: the host's part is begun, and nothing is known of its end.
+    let path = machine.path(".local/state/compactd/install.json");
+    let mut record: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    record["complete"] = false.into();
+    record["hosts"][0]["litter"] = serde_json::json!({});
+    for file in record["hosts"][0]["files"].as_array_mut().unwrap() {
+        file["after"] = serde_json::Value::Null;
+    }
+    fs::write(&path, record.to_string()).unwrap();
+    machine.put(".local/share/compactd/bin/.compactd.compactd-old-4242", "old");
+    machine.put(".local/share/compactd/bin/.compactd.compactd-new-4242", "half");
+    machine.run(&["uninstall"]).good();
+    // What the host made for itself is not known to be ours then.
+    let host = [".claude.json", ".claude/backups/.claude.json.backup.1796056304869"];
+    for own in host {
+        fs::remove_file(machine.path(own)).unwrap();
+    }
+    let _gone = fs::remove_dir(machine.path(".claude/backups"));
+    machine.assert_tree(&before);
+}
+
+#[test]
 fn a_marketplace_that_was_pointed_elsewhere_stays() {
     let machine = Machine::new();
     machine.run(&["install"]).good();

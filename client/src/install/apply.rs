@@ -33,11 +33,11 @@ pub fn apply(prepared: &Prepared) -> Result<(), InstallError> {
         left.extend(host_claude::undo(host, &prepared.places, prepared.claude.as_ref()).left);
     }
     if let Some(manager) = prepared.manager.as_ref().filter(|_| begun.service) {
-        left.extend(manager.disable().err().map(|error| error.to_string()));
+        left.extend(manager.disable().err().map(|error| error.told()));
     }
     left.extend(journal.take_back());
     if let Some(manager) = prepared.manager.as_ref().filter(|_| begun.service) {
-        left.extend(manager.forget().err().map(|error| error.to_string()));
+        left.extend(manager.forget().err().map(|error| error.told()));
     }
     if left.is_empty() {
         return Err(cause);

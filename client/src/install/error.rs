@@ -131,6 +131,15 @@ pub enum InstallError {
 }
 
 impl InstallError {
+    /// The message with what caused it, in one line.
+    #[must_use]
+    pub fn told(&self) -> String {
+        match self {
+            Self::File { source, .. } => format!("{self}: {source}"),
+            _ => self.to_string(),
+        }
+    }
+
     /// A next step.
     #[must_use]
     pub fn hint(&self) -> Cow<'_, str> {

@@ -119,6 +119,19 @@ fn aside(path: &Path, what: &str) -> PathBuf {
     path.with_file_name(format!(".{name}.compactd-{what}-{}", std::process::id()))
 }
 
+/// Removes what a run that was cut short left beside the files of a folder.
+pub fn sweep(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let is_aside = name.starts_with('.')
+            && (name.contains(".compactd-new-") || name.contains(".compactd-old-"));
+        if is_aside {
+            let _kept = fs::remove_file(entry.path());
+        }
+    }
+}
+
 impl Journal {
     /// Makes a folder and what is missing above it.
     ///

@@ -276,10 +276,11 @@ pub fn undo(record: &HostRecord, places: &Places, claude: Option<&Claude>) -> Un
         }
     } else {
         let word = format!("{} still names the plugin", places.shown(&folder.path));
-        match (claude, failure) {
-            (None, _) => notes.push(word),
-            (_, failure) => left
-                .extend([failure.map(|error| error.to_string()), Some(word)].into_iter().flatten()),
+        if claude.is_some() {
+            left.extend(failure.map(|error| error.told()));
+            left.push(word);
+        } else {
+            notes.push(word);
         }
     }
     Undone { left, notes }
@@ -317,7 +318,7 @@ fn put_back(
     places: &Places,
 ) -> Result<Option<String>, String> {
     let path = places.shown(&file.path);
-    let before = file.saved(places).map_err(|error| error.to_string())?;
+    let before = file.saved(places).map_err(|error| error.told())?;
     let now = fs::read(&file.path).ok();
     let untouched = found.map(shown) == file.after;
     let mut verdict = restore::verdict(History {
@@ -335,7 +336,7 @@ fn put_back(
         (Verdict::PutBack, Some(bytes), Some(saved)) if !moved => {
             files::replace(&file.target, saved.mode, Source::Bytes(bytes))
                 .map(|()| None)
-                .map_err(|error| error.to_string())
+                .map_err(|error| error.told())
         }
         (Verdict::Remove, ..) if !moved => {
             fs::remove_file(&file.path).map(|()| None).map_err(|error| format!("{path}: {error}"))

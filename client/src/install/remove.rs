@@ -149,7 +149,11 @@ impl Removal {
             self.forget(record, &mut outcome);
         }
         self.purge(&mut outcome);
+        files::sweep(&self.places.state);
         for folder in self.folders(record).iter().rev() {
+            if folder.starts_with(&self.places.data) {
+                files::sweep(folder);
+            }
             let _kept = files::remove_empty(folder);
         }
         outcome
@@ -219,5 +223,5 @@ fn remove(result: io::Result<()>, path: &Path, outcome: &mut Outcome) {
 
 #[expect(clippy::needless_pass_by_value, reason = "given to map")]
 fn said(error: InstallError) -> String {
-    error.to_string()
+    error.told()
 }
