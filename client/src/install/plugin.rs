@@ -37,6 +37,10 @@ pub const FILES: &[Carried] = carried! {
     0o644 "README.md"
     0o755 "bin/compactd-hook"
     0o644 "hooks/hooks.json"
+    0o644 "hooks/notes.ts"
+    0o644 "hooks/register.ts"
+    0o644 "hooks/rewrite.ts"
+    0o644 "hooks/wire.ts"
 };
 
 const MARKETPLACE: &str = include_str!("../../../plugin/.claude-plugin/marketplace.json");
