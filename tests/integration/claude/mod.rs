@@ -11,6 +11,7 @@ mod kit;
 mod manual;
 mod native;
 mod results;
+mod seen;
 mod shapes;
 mod types;
 
