@@ -198,10 +198,10 @@ mod tests {
             raw: raw.to_owned(),
             is_opaque: false,
         });
-        Hit {
-            session: session.to_owned(),
-            search: Search { original, has_note, ..Search::default() },
-        }
+        let mut search = Search::default();
+        search.original = original;
+        search.has_note = has_note;
+        Hit { session: session.to_owned(), search }
     }
 
     #[test]

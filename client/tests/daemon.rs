@@ -38,8 +38,12 @@ fn sessions_and_explain_ask_the_daemon() {
     let expected = format!("GET /v1/sessions/{ONE}/explain?history=whole&profile=reference");
     assert_eq!(last, expected);
     let json = home.run(&["explain", ONE, "--json"]).json();
-    let golden: serde_json::Value = serde_json::from_str(&golden("explain.json")).unwrap();
+    let mut golden: serde_json::Value = serde_json::from_str(&golden("explain.json")).unwrap();
+    assert_eq!(home.run(&["explain", ONE, "--now", "--json"]).json(), golden);
+    // A daemon that keeps no passes knows of none.
+    golden["pass"] = serde_json::Value::Null;
     assert_eq!(json, golden);
+    home.run(&["explain", ONE, "--pass", "last"]).fails(1, "has no pass last", "--now");
     home.run(&["explain", "3f2"]).fails(1, "2 sessions have an id", "type more of it");
     home.run(&["explain", "3f2c91c0"]).fails(1, "no session 3f2c91c0 is known", ONE);
     home.run(&["explain", "no/id"]).fails(1, "no session no/id is known", "compactctl sessions");

@@ -147,8 +147,11 @@ fn a_session_is_found_by_the_beginning_of_its_id() {
     home.session(TWO);
     let ran = home.run(&["compact", "3f2a", "--json"]);
     assert_eq!(ran.json()["session"], ONE);
-    let explained = home.run(&["explain", "3f2a", "--json"]);
+    let explained = home.run(&["explain", "3f2a", "--now", "--json"]);
     assert_eq!(explained.json(), ran.json());
+    let mut with_pass = ran.json();
+    with_pass["pass"] = serde_json::Value::Null;
+    assert_eq!(home.run(&["explain", "3f2a", "--json"]).json(), with_pass);
     assert!(explained.err.contains("no daemon is running"), "{explained:?}");
     home.run(&["compact", "3f2"]).fails(1, "2 sessions have an id that begins with 3f2", ONE);
     home.run(&["compact", "3f2c91c0"]).fails(1, "no session 3f2c91c0 is known", ONE);

@@ -38,11 +38,11 @@ fn bytes_are_exact() {
 #[test]
 fn notes_are_passed_over_wherever_they_stand() {
     let dropped = format!("\"{}\"", note::dropped(900));
-    let cut = format!(
-        "\"start\\n[output cut by compactd: 7 of 12 chars removed; re-run the call to see it]\""
-    );
+    let cut =
+        r#""start\n[output cut by compactd: 7 of 12 chars removed; re-run the call to see it]""#;
+    let shown = cut.replace("start", "the rules say");
     let lines =
-        [row("t1", &dropped), row("t1", &cut), row("t1", "\"the thing\""), row("t1", "\"a copy\"")];
+        [row("t1", &dropped), row("t1", cut), row("t1", "\"the thing\""), row("t1", "\"a copy\"")];
     let found = search(&lines, "t1");
     assert_eq!(found.original.as_ref().unwrap().text, "the thing");
     assert!(found.has_note && found.is_done(false) && !found.is_done(true));

@@ -3,7 +3,7 @@
 use std::fs;
 
 use compactd_core::note;
-use compactd_tests::harness::{Claude, Codex, Daemon, Home, Process, Ran, fixtures};
+use compactd_tests::harness::{Claude, Codex, Home, Process, Ran, fixtures};
 use serde_json::json;
 
 use super::id;
@@ -183,15 +183,10 @@ fn codex_rollouts_give_back_too() {
 #[test]
 fn every_result_of_the_recorded_sessions_comes_back() {
     let home = Home::new();
-    home.recorded_claude("rewrite-safe");
+    let files = home.recorded_claude("rewrite-safe");
+    let file = files.iter().find(|file| !file.to_string_lossy().contains("agent-")).unwrap();
+    let one = file.file_stem().unwrap().to_str().unwrap().to_owned();
     let wire = fs::read_to_string(fixtures("claude-code/rewrite-safe/wire.json")).unwrap();
-    let daemon = Daemon::start(&home);
-    let sessions = daemon.client.sessions();
-    let one = sessions.iter().find(|session| session["agent"].is_null()).unwrap();
-    let one = one["id"].as_str().unwrap().to_owned();
-    daemon.client.indexed(&one);
-    daemon.stop();
-    let file = home.join(format!(".claude/projects/-home-dev-rewrite-safe/{one}.jsonl"));
     let mut ids: Vec<String> = Vec::new();
     for line in fs::read_to_string(file).unwrap().lines() {
         let row: serde_json::Value = serde_json::from_str(line).unwrap();

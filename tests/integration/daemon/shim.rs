@@ -86,7 +86,7 @@ fn without_a_daemon_the_shim_starts_one() {
     let file = home.claude(&session);
     let mut writer = Claude::new(&session);
     home.put(&file, writer.prompt("Go.").work(1).take());
-    let input = payload("PreCompact-manual", &session, &file);
+    let input = payload("UserPromptSubmit", &session, &file);
     let program = binaries().compactd.to_str().unwrap();
     let env = [("COMPACTD_BIN", program), ("COMPACT_PLUS_X", "1")];
     // Several hooks at once start one daemon.

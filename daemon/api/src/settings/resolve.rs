@@ -324,11 +324,12 @@ mod tests {
             ("COMPACTD_LOG", "debug"),
             ("COMPACTD_INDEX_SNAPSHOT", "On"),
             ("COMPACTD_RULES_MIN_REMOVAL_FRACTION", "0.25"),
+            ("COMPACTD_FOCUS_MAX_CHARS", "500"),
             ("COMPACTD_WATCH_SWEEP_S", ""),
         ];
         let resolved = run(&[], &env, file).unwrap();
         assert_eq!(resolved.warnings, []);
-        let Settings { roots, index, rules, watch, log } = resolved.settings;
+        let Settings { roots, index, rules, focus, watch, log } = resolved.settings;
         assert_eq!(roots.claude, ["/a", "~/b"]);
         assert_eq!(roots.codex, ["/x", "~/y"]);
         assert!(index.snapshot);
@@ -336,6 +337,7 @@ mod tests {
         assert!((rules.min_removal_fraction - 0.25).abs() < f64::EPSILON);
         assert_eq!(rules.rerunnable, ["make list"]);
         assert_eq!(rules.rerunnable_tests, ["make test", "tox"]);
+        assert_eq!(focus.max_chars, 500);
         assert_eq!(watch.sweep_s, 30);
         assert_eq!((log.level.as_str(), log.format), ("debug", LogFormat::Json));
     }
