@@ -24,6 +24,7 @@ mod shim;
 mod size;
 mod synthetic;
 mod table;
+mod tokens;
 mod words;
 
 use std::path::PathBuf;
@@ -32,7 +33,7 @@ use table::Table;
 
 type Bench = (&'static str, fn(&mut Table));
 
-const ALL: [Bench; 8] = [
+const ALL: [Bench; 9] = [
     ("ingest", ingest::bench),
     ("decision", decision::bench),
     ("request", request::bench),
@@ -41,6 +42,7 @@ const ALL: [Bench; 8] = [
     ("restart", restart::bench),
     ("size", size::bench),
     ("bulk", bulk::bench),
+    ("tokens", tokens::bench),
 ];
 
 fn main() {

@@ -10,6 +10,7 @@
 
 mod corpora;
 mod daemon;
+mod escalation;
 mod fixtures;
 mod kit;
 mod passes;

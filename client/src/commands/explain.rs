@@ -15,8 +15,14 @@ pub(super) fn run(args: &ExplainArgs, ui: &Ui) -> Result<(), Error> {
         Ok(daemon) => daemon,
         Err(error) if error.is_not_running() => {
             let roots = crate::config::roots(&config);
-            let read =
-                compact::session(&config, &roots, &args.session, Extent::Whole, &args.decide)?;
+            let read = compact::session(
+                &config,
+                &roots,
+                &args.session,
+                Extent::Whole,
+                &args.decide,
+                None,
+            )?;
             ui.note("no daemon is running: decided in this process");
             return print_read(&read, &args.decide, ui);
         }

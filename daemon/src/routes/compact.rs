@@ -99,7 +99,7 @@ fn answer(
         return Ok(unready(app, "the session cannot be read"));
     };
     let profile = compaction::profile(request, app.profile);
-    let mut answer = compaction::answer(tail.index(), request, profile, &pins);
+    let mut answer = compaction::answer(tail.index(), request, profile, &pins, false);
     answer.counters.micros = micros(started);
     let counters = &answer.counters;
     match answer.outcome {
