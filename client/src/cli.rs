@@ -90,12 +90,13 @@ where messages are counted by the chosen --history and total is their number in 
 
 --json prints {\"host\",\"session\",\"profile\",\"history\",\"lines\",\"messages\",\"results\":[{\"id\",\"tool\",\"chars\",
 \"tokens_est\",\"decision\":\"keep|truncate|drop\",\"call\":\"kept|shortened|removed\",\"rule\",\"reason\",\"left\"?}],
-\"totals\":{...}}; `left` is the text that stands in the place of a result that is not kept.
+\"totals\":{...}}; with --budget also \"escalation\":{\"budget\",\"left\",\"level\",\"texts\":[...]}; `left` is the text that stands in the place of a result that is not kept.
 
 Examples:
   compactctl compact ~/.claude/projects/-home-me-api/3f2a91c0.jsonl
   compactctl compact rollout.jsonl.zst --profile reference --history whole --cut 70 --json
-  compactctl compact session.jsonl --lines 500")]
+  compactctl compact session.jsonl --lines 500
+  compactctl compact session.jsonl --budget 60000")]
     Compact(CompactArgs),
     /// List what is pinned in a session
     Pins(PinsArgs),
@@ -258,6 +259,9 @@ pub struct CompactArgs {
     /// Look only at the first N lines
     #[arg(long, value_name = "N", conflicts_with = "cut")]
     pub lines: Option<usize>,
+    /// Make it fit so many tokens: cut further results and old assistant texts as needed
+    #[arg(long, value_name = "TOKENS")]
+    pub budget: Option<u64>,
 }
 
 /// Of `pins`.

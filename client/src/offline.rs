@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use compactd_api::convert;
+use compactd_api::convert::View;
 use compactd_api::dirs::Env;
 use compactd_api::passes::{self, Pass};
 use compactd_api::pins;
@@ -41,6 +41,15 @@ pub struct Options {
     pub settings: Settings,
     /// What the person wants kept.
     pub pins: Pins,
+    /// Tokens that may be left.
+    pub budget: Option<u64>,
+}
+
+impl Options {
+    fn view(&self) -> View<'_> {
+        let Self { history, profile, budget, .. } = *self;
+        View { history, profile, pins: &self.pins, budget }
+    }
 }
 
 /// A session that was read and can be decided.
@@ -106,8 +115,7 @@ impl Read {
     /// What a compaction would do.
     #[must_use]
     pub fn explain(&self) -> Explain<'_> {
-        let Options { history, profile, pins, .. } = &self.options;
-        convert::explain(&self.index, &self.session, *history, *profile, pins, &self.texts)
+        self.options.view().explain(&self.index, &self.session, &self.texts)
     }
 
     /// Whose session it is.
@@ -138,8 +146,7 @@ impl Read {
 
 /// Collects the texts of the results that are cut.
 fn cut_texts(index: &Index, options: &Options) -> Texts {
-    let Options { history, profile, pins, .. } = options;
-    Texts::wanted(convert::cut_ids(index, *history, *profile, pins))
+    Texts::wanted(options.view().cut_ids(index))
 }
 
 /// Lines of the longest beginning that holds no more than `percent` of the messages.

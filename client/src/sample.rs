@@ -16,7 +16,7 @@ static TRANSCRIPT: &[u8] = include_bytes!("../sample/session.jsonl");
 #[must_use]
 pub fn read(settings: Settings, profile: Profile) -> Read {
     let pins = Pins::default();
-    let options = Options { history: History::Context, profile, settings, pins };
+    let options = Options { history: History::Context, profile, settings, pins, budget: None };
     Read::bytes(Host::Claude, ID, TRANSCRIPT, options)
 }
 

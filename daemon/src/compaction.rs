@@ -1,24 +1,27 @@
-//! The answer to a compaction request: the caller's rows joined with the index and the ladder.
+//! The answer to a compaction request: the caller's rows joined with the index, the ladder, and what
+//! goes beside that over the budget.
 
 use std::collections::HashMap;
 
 use compactd_api::compact::{
-    CompactAnswer, CompactRequest, Counters, LeafCut, Outcome, ResultDecision,
+    CompactAnswer, CompactRequest, Counters, LeafCut, Outcome, ResultDecision, TextCut,
 };
 use compactd_api::{PROTOCOL, Role, Text, Trigger, convert};
+use compactd_core::escalate::{self, Escalation, Held, Level, Occasion, Sizes, Verdict};
 use compactd_core::hash::hash;
 use compactd_core::index::{History, Index};
-use compactd_core::record::Host;
-use compactd_core::rules::{Decided, Decision, Pass, Pins, Profile, tokens_estimate};
+use compactd_core::rules::{Decided, Decision, Pass, Pins, Profile};
+use compactd_core::tokens::Ratio;
 
 /// Answers a request from a settled index. Costs the number of rows and results, nothing of the
-/// session's bytes.
+/// session's bytes. `refilled`: the context was full again right after a pass of ours.
 #[must_use]
 pub fn answer<'a>(
     index: &'a Index,
     request: &CompactRequest<'a>,
     profile: Profile,
     pins: &Pins,
+    refilled: bool,
 ) -> CompactAnswer<'a> {
     let number = index.facts().compactions + 1;
     if request.trigger == Trigger::Precompute {
@@ -32,14 +35,24 @@ pub fn answer<'a>(
         compaction: number,
         outcome: Outcome::Apply,
         reason: None,
+        level: None,
         ordinals: Vec::with_capacity(request.rows.len()),
         unknown: Vec::new(),
         decisions: Vec::new(),
+        texts: Vec::new(),
+        opaque: Vec::new(),
+        focus: None,
         counters: Counters::default(),
     };
-    let mut freed = 0_i64;
-    for row in &request.rows {
-        let mut message = join.message(row.row.as_str());
+    let mut held = Held::default();
+    // Rows of the model: their place in the context, and in the request.
+    let mut spoken: Vec<(u32, u32)> = Vec::new();
+    for (at, row) in request.rows.iter().enumerate() {
+        let place = join.place(row.row.as_str());
+        let mut message = place.map(|(_, message)| message);
+        if let (Some((place, _)), Role::Assistant) = (place, row.role) {
+            spoken.extend(u32::try_from(place).ok().zip(u32::try_from(at).ok()));
+        }
         for id in &row.ids {
             match row.role {
                 Role::Assistant => {
@@ -48,14 +61,18 @@ pub fn answer<'a>(
                     }
                 }
                 Role::User | Role::Other => match join.result(id) {
-                    Some(decided) => {
+                    Some((ordinal, decided)) => {
                         message = message.or(Some(decided.message));
+                        count(&mut answer.counters, &decided, row.is_error);
+                        if pass.is_opaque(ordinal) {
+                            answer.opaque.push(id.clone());
+                        }
                         // What the caller holds for an error is one, whatever the transcript says.
-                        let keep = row.is_error && decided.ruling.decision != Decision::Keep;
-                        count(&mut answer.counters, &decided, keep);
-                        if decided.ruling.decision != Decision::Keep && !keep {
-                            freed += decided.freed_chars;
-                            answer.decisions.push(decision(&decided));
+                        if !row.is_error {
+                            held.add(ordinal, &decided);
+                            if decided.ruling.decision != Decision::Keep {
+                                answer.decisions.push(decision(&decided));
+                            }
                         }
                     }
                     None => answer.unknown.push(id.clone()),
@@ -64,9 +81,19 @@ pub fn answer<'a>(
         }
         answer.ordinals.push(message);
     }
-    let chars_before = request.rows.iter().map(|row| row.chars).sum::<u64>();
-    sums(&mut answer.counters, index.host(), chars_before, freed);
-    judge(&mut answer, index, request);
+    // The oldest first.
+    spoken.sort_unstable();
+    spoken.dedup_by_key(|(place, _)| *place);
+    held.rows.extend(spoken.iter().map(|(place, _)| *place));
+    let sizes = sizes(request, index.ratio());
+    let occasion = Occasion {
+        automatic: !matches!(request.trigger, Trigger::Manual | Trigger::Plugin),
+        refilled,
+    };
+    let escalation = escalate::escalate(&pass, &held, &sizes, occasion);
+    judge(&mut answer, &escalation, &sizes);
+    add(&mut answer, &escalation, &held, &spoken);
+    sums(&mut answer, &escalation, &sizes);
     answer
 }
 
@@ -76,7 +103,7 @@ struct Join<'p, 'a> {
     pass: &'p Pass<'a>,
     rows: Vec<(u64, u32)>,
     next_row: usize,
-    by_row: Option<HashMap<u64, u32>>,
+    by_row: Option<HashMap<u64, (usize, u32)>>,
     next_result: usize,
     next_call: usize,
 }
@@ -87,8 +114,8 @@ impl<'p, 'a> Join<'p, 'a> {
         Self { pass, rows, next_row: 0, by_row: None, next_result: 0, next_call: 0 }
     }
 
-    /// Number of the API message of the row with this handle.
-    fn message(&mut self, handle: &str) -> Option<u32> {
+    /// Place in the context of the row with this handle, and number of its API message.
+    fn place(&mut self, handle: &str) -> Option<(usize, u32)> {
         if handle.is_empty() {
             return None;
         }
@@ -97,21 +124,24 @@ impl<'p, 'a> Join<'p, 'a> {
         for (at, &(row, message)) in rows.iter().enumerate().skip(self.next_row).take(4) {
             if row == wanted {
                 self.next_row = at + 1;
-                return Some(message);
+                return Some((at, message));
             }
         }
-        let by_row = self.by_row.get_or_insert_with(|| rows.iter().copied().collect());
+        let by_row = self.by_row.get_or_insert_with(|| {
+            let place = |(at, &(row, message)): (usize, &(u64, u32))| (row, (at, message));
+            rows.iter().enumerate().map(place).collect()
+        });
         by_row.get(&wanted).copied()
     }
 
-    fn result(&mut self, id: &str) -> Option<Decided<'a>> {
+    fn result(&mut self, id: &str) -> Option<(usize, Decided<'a>)> {
         let ordinal = if self.pass.id(self.next_result) == Some(id) {
             self.next_result
         } else {
             self.pass.ordinal(id)?
         };
         self.next_result = ordinal + 1;
-        self.pass.get(ordinal)
+        Some((ordinal, self.pass.get(ordinal)?))
     }
 
     fn has_call(&mut self, id: &str) -> bool {
@@ -161,58 +191,95 @@ fn count(counters: &mut Counters, decided: &Decided<'_>, keep: bool) {
     }
 }
 
-fn sums(counters: &mut Counters, host: Host, chars_before: u64, freed: i64) {
-    counters.chars_before = chars_before;
-    counters.chars_after = chars_before.saturating_add_signed(-freed);
-    counters.tokens_before = tokens_estimate(host, counters.chars_before);
-    counters.tokens_after = tokens_estimate(host, counters.chars_after);
-}
-
-/// Whether the decisions are worth applying, and whether they are enough.
-fn judge(answer: &mut CompactAnswer<'_>, index: &Index, request: &CompactRequest<'_>) {
-    let counters = &answer.counters;
-    let freed = counters.chars_before.saturating_sub(counters.chars_after);
-    #[expect(clippy::cast_precision_loss, reason = "a ratio for comparison with a setting")]
-    let fraction = freed as f64 / counters.chars_before.max(1) as f64;
-    let too_little =
-        answer.decisions.is_empty() || fraction < index.settings().min_removal_fraction;
-    let manual = matches!(request.trigger, Trigger::Manual | Trigger::Plugin);
-    if too_little && manual {
-        answer.outcome = Outcome::Skip;
-        answer.reason = Some(Text::from(format!(
-            "{} of {} results could go, {:.1}% of the context: not worth a pass",
-            answer.decisions.len(),
-            counters.results,
-            fraction * 100.0
-        )));
-        answer.decisions.clear();
-    } else if too_little {
-        // Never a no-op on an automatic compaction: the host would ask again at once.
-        answer.outcome = Outcome::Escalate;
-        answer.reason = Some(Text::from("the rules free too little"));
-    } else if let Some(left) = tokens_left(index.host(), freed, request)
-        && let Some(budget) = budget(request)
-        && left > budget
-    {
-        answer.outcome = Outcome::Escalate;
-        let reason = format!("about {left} tokens would be left, the budget is {budget}");
-        answer.reason = Some(Text::from(reason));
+fn sizes(request: &CompactRequest<'_>, ratio: Ratio) -> Sizes {
+    let window = request.usage.and_then(|usage| usage.window);
+    Sizes {
+        ratio,
+        chars: request.rows.iter().map(|row| row.chars).sum(),
+        tokens: request.usage.and_then(|usage| usage.tokens),
+        window,
+        budget: escalate::budget(window, request.threshold),
     }
 }
 
-/// min(60% of the window, 90% of the host's own threshold), of what is known.
-fn budget(request: &CompactRequest<'_>) -> Option<u64> {
-    let window = request.usage.and_then(|usage| usage.window).map(|window| window * 6 / 10);
-    let threshold = request.threshold.map(|threshold| threshold * 9 / 10);
-    match (window, threshold) {
-        (Some(window), Some(threshold)) => Some(window.min(threshold)),
-        (window, threshold) => window.or(threshold),
+/// What the caller should do, and why where it is not plain.
+fn judge(answer: &mut CompactAnswer<'_>, escalation: &Escalation<'_>, sizes: &Sizes) {
+    let left = escalation.left;
+    let target = escalation.target.unwrap_or_default();
+    answer.level = Some(escalation.level.into());
+    match (escalation.verdict, escalation.level) {
+        (Verdict::Apply, Level::Rules) => {}
+        (Verdict::Apply, _) => {
+            answer.reason = Some(Text::from(format!(
+                "the rules alone leave more than {target} tokens: {} more results and {} texts go",
+                escalation.results.len(),
+                escalation.texts.len()
+            )));
+        }
+        (Verdict::Skip, _) => {
+            #[expect(clippy::cast_precision_loss, reason = "a percentage for people")]
+            let fraction = escalation.freed as f64 / sizes.chars.max(1) as f64;
+            answer.outcome = Outcome::Skip;
+            answer.level = None;
+            answer.reason = Some(Text::from(format!(
+                "{} of {} results could go, {:.1}% of the context: not worth a pass",
+                answer.decisions.len(),
+                answer.counters.results,
+                fraction * 100.0
+            )));
+            answer.decisions.clear();
+        }
+        (Verdict::Escalate, _) => {
+            answer.outcome = Outcome::Escalate;
+            answer.reason = Some(Text::from(if left > target {
+                format!("about {left} tokens would be left, the aim is {target}")
+            } else {
+                "the context was full again right after a pass".to_owned()
+            }));
+        }
     }
 }
 
-fn tokens_left(host: Host, freed_chars: u64, request: &CompactRequest<'_>) -> Option<u64> {
-    let tokens = request.usage?.tokens;
-    Some(tokens.saturating_sub(tokens_estimate(host, freed_chars)))
+/// Adds what goes beside what the ladder takes.
+fn add<'a>(
+    answer: &mut CompactAnswer<'a>,
+    escalation: &Escalation<'a>,
+    held: &Held,
+    spoken: &[(u32, u32)],
+) {
+    let counters = &mut answer.counters;
+    for (_, decided) in &escalation.results {
+        counters.kept = counters.kept.saturating_sub(1);
+        match decided.ruling.decision {
+            Decision::Truncate => counters.truncated += 1,
+            Decision::Drop => counters.dropped += 1,
+            Decision::Keep => {}
+        }
+    }
+    if !escalation.results.is_empty() {
+        let ladder = held.gone.iter().copied().zip(std::mem::take(&mut answer.decisions));
+        let more = escalation.results.iter().map(|(ordinal, cut)| (*ordinal, decision(cut)));
+        let mut all: Vec<_> = ladder.chain(more).collect();
+        all.sort_by_key(|(ordinal, _)| *ordinal);
+        answer.decisions = all.into_iter().map(|(_, decision)| decision).collect();
+    }
+    for text in &escalation.texts {
+        let Ok(at) = spoken.binary_search_by_key(&text.row, |(place, _)| *place) else { continue };
+        let Some(&(_, row)) = spoken.get(at) else { continue };
+        let (chars, keep) = (u64::from(text.chars), u64::from(text.keep));
+        answer.texts.push(TextCut { row: u64::from(row), chars, keep });
+    }
+}
+
+fn sums(answer: &mut CompactAnswer<'_>, escalation: &Escalation<'_>, sizes: &Sizes) {
+    let counters = &mut answer.counters;
+    counters.chars_before = sizes.chars;
+    counters.chars_after = sizes.chars.saturating_add_signed(escalation.freed.saturating_neg());
+    let (before, after) =
+        (sizes.ratio.tokens(sizes.chars), sizes.ratio.tokens(counters.chars_after));
+    counters.tokens_before = sizes.tokens.unwrap_or(before);
+    counters.tokens_after = counters.tokens_before.saturating_sub(before.saturating_sub(after));
+    counters.budget = sizes.budget;
 }
 
 /// The profile that a request asks for, else the configured one.

@@ -25,6 +25,7 @@ mod shim;
 mod size;
 mod synthetic;
 mod table;
+mod tokens;
 mod words;
 
 use std::path::PathBuf;
@@ -33,7 +34,7 @@ use table::Table;
 
 type Bench = (&'static str, fn(&mut Table));
 
-const ALL: [Bench; 9] = [
+const ALL: [Bench; 10] = [
     ("ingest", ingest::bench),
     ("decision", decision::bench),
     ("request", request::bench),
@@ -43,6 +44,7 @@ const ALL: [Bench; 9] = [
     ("size", size::bench),
     ("bulk", bulk::bench),
     ("host", host::bench),
+    ("tokens", tokens::bench),
 ];
 
 fn main() {

@@ -79,7 +79,7 @@ pub(crate) fn parts(paths: &[PathBuf]) {
     let read = || CompactRequest::from_usual(&body).unwrap();
     let asked = read();
     let decide =
-        || compactd::compaction::answer(&index, &asked, Profile::Standard, &Pins::default());
+        || compactd::compaction::answer(&index, &asked, Profile::Standard, &Pins::default(), false);
     let answer = decide();
     let mut serde =
         || drop(black_box(serde_json::from_slice::<CompactRequest<'_>>(&body).unwrap()));

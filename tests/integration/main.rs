@@ -11,6 +11,7 @@
 mod claude;
 mod corpora;
 mod daemon;
+mod escalation;
 mod fixtures;
 mod focus;
 mod kit;

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use compactd_core::index::{History, Index};
 use compactd_core::record::Host;
+use compactd_core::tokens::Ratio;
 use compactd_tests::compare::{Question, count};
 use compactd_tests::session::Rng;
 
@@ -67,6 +68,9 @@ fn in_batches(case: &Case, lines: &[Vec<u8>]) -> Result<(), String> {
                 return Err("the snapshot lost facts".to_owned());
             }
         }
+        if index.meter() != fed(case.session.host, &case.settings, &lines[..done]).meter() {
+            return Err(format!("batch up to {done}: the token estimate differs"));
+        }
         if !index.is_settled() {
             continue;
         }
@@ -103,6 +107,9 @@ fn at_the_end(case: &Case, lines: &[Vec<u8>]) -> Result<(), String> {
         often.apply(line, 0);
         often.settle();
     }
+    if index.meter() != often.meter() {
+        return Err("settled once and settled often: the token estimate differs".to_owned());
+    }
     for history in [History::Context, History::Whole] {
         let (a, b) = (
             index.pass(history, compactd_core::rules::Profile::Standard, &case.pins),
@@ -131,6 +138,25 @@ fn settled_at_the_end() {
         if at_the_end(&case, lines).is_err() {
             panic!("{}", report(&case, lines, |lines| at_the_end(&case, lines)));
         }
+    }
+}
+
+/// The sessions have usage from which tokens can be estimated.
+#[test]
+fn generated_sessions_calibrate_the_token_estimate() {
+    for host in [Host::Claude, Host::Codex] {
+        let mut calibrated = 0;
+        for seed in 0..200 {
+            let case = Case::new(seed, 60, None);
+            if case.session.host != host {
+                continue;
+            }
+            let index = fed(host, &case.settings, &case.session.lines);
+            let (intervals, newest) = index.meter().measured();
+            assert!((intervals > 0) == (newest.tokens > 0));
+            calibrated += usize::from(index.ratio() != Ratio::of(host, None));
+        }
+        assert!(calibrated > 2, "{host:?}: {calibrated}");
     }
 }
 

@@ -3,8 +3,10 @@
 //! Nothing else changes: rows, ids and their order stay (profile `reference`: a removed call goes
 //! with its result, its row stays empty).
 
+use compactd_core::escalate::Escalation;
 use compactd_core::index::LeafCut;
-use compactd_core::record::{Host, Item};
+use compactd_core::note;
+use compactd_core::record::{self, Host, Item, Record, Role};
 use compactd_core::rules::{CallFate, Decided, Decision, Pass};
 use serde_json::{Value, json};
 
@@ -68,8 +70,75 @@ fn without_half_surrogates(text: &str) -> String {
 /// The lines after the pass. They must be [`normalised`] and those that the pass's index was fed.
 #[must_use]
 pub fn apply(host: Host, lines: &[Vec<u8>], pass: &Pass<'_>) -> Vec<Vec<u8>> {
+    apply_decided(host, lines, pass.iter())
+}
+
+/// As [`apply`], with what goes beside what the ladder takes.
+#[must_use]
+pub fn apply_escalated(
+    host: Host,
+    lines: &[Vec<u8>],
+    pass: &Pass<'_>,
+    escalation: &Escalation<'_>,
+) -> Vec<Vec<u8>> {
+    let mut after = apply_decided(host, lines, pass.iter());
+    after = apply_decided(host, &after, escalation.results.iter().map(|(_, cut)| *cut));
+    for cut in &escalation.texts {
+        let line = pass.row_line(cut.row as usize).unwrap_or_default();
+        let text = text_of_row(host, lines, pass, cut.row as usize);
+        assert_eq!(text.chars().count(), cut.chars as usize);
+        let left = note::cut_text(&text, cut.keep as usize);
+        edit(host, &mut after[line as usize], |item| set_text(item, &text, &left));
+    }
+    after
+}
+
+/// The text of the row at a place among the pass's rows; a `compacted` record has several.
+#[must_use]
+pub fn text_of_row(host: Host, lines: &[Vec<u8>], pass: &Pass<'_>, place: usize) -> String {
+    let line = pass.row_line(place).unwrap_or_default();
+    let before = (0..place).rev().take_while(|at| pass.row_line(*at) == Some(line)).count();
+    let rows = match record::read_line(host, &lines[line as usize]) {
+        Ok(Record::Row(row)) => vec![row],
+        Ok(Record::Compacted(compacted)) => compacted.rows,
+        _ => Vec::new(),
+    };
+    // Reasoning alone is a row too.
+    let counts = |row: &&record::Row<'_>| !row.items.is_empty() || row.role == Role::Assistant;
+    let row = rows.iter().filter(counts).nth(before);
+    let text = row.into_iter().flat_map(|row| &row.items).find_map(|item| match item {
+        Item::Text(text) => Some(text.to_string()),
+        _ => None,
+    });
+    text.unwrap_or_default()
+}
+
+fn set_text(item: &mut Value, text: &str, left: &str) -> bool {
+    if item.is_string() && item == text {
+        *item = json!(left);
+        return true;
+    }
+    match item.get("content") {
+        Some(Value::String(found)) if found == text => item["content"] = json!(left),
+        Some(Value::Array(_)) if is_kind(item, "message") => {
+            let parts = item["content"].as_array_mut().into_iter().flatten();
+            let mut found = parts.filter(|part| part["text"] == text);
+            let Some(part) = found.next() else { return false };
+            part["text"] = json!(left);
+        }
+        _ if item["text"] == text => item["text"] = json!(left),
+        _ => return false,
+    }
+    true
+}
+
+fn apply_decided<'a>(
+    host: Host,
+    lines: &[Vec<u8>],
+    all: impl Iterator<Item = Decided<'a>>,
+) -> Vec<Vec<u8>> {
     let mut lines = lines.to_vec();
-    for decided in pass.iter() {
+    for decided in all {
         if decided.ruling.decision == Decision::Keep {
             continue;
         }
@@ -163,14 +232,16 @@ fn edit_all(host: Host, line: &mut Vec<u8>, change: &mut impl FnMut(&mut Value) 
     let Ok(mut value) = serde_json::from_slice::<Value>(line) else { return };
     let mut changed = false;
     match host {
-        Host::Claude => {
-            if let Some(Value::Array(blocks)) = value.pointer_mut("/message/content") {
+        Host::Claude => match value.pointer_mut("/message/content") {
+            Some(Value::Array(blocks)) => {
                 for block in &mut *blocks {
                     changed |= change(block);
                 }
                 blocks.retain(|block| !block.is_null());
             }
-        }
+            Some(content) => changed |= change(content),
+            None => {}
+        },
         Host::Codex => {
             for item in codex_items(&mut value) {
                 changed |= change(item);
@@ -292,7 +363,7 @@ pub fn shortened_leaves(host: Host, lines: &[Vec<u8>]) -> Vec<String> {
         for item in compare::items(host, line) {
             let Item::Call(call) = item else { continue };
             let texts = call.leaves.into_iter().map(|leaf| leaf.text.into_owned());
-            found.extend(texts.filter(|text| compactd_core::note::leaf_note(text).is_some()));
+            found.extend(texts.filter(|text| note::leaf_note(text).is_some()));
         }
     }
     found

@@ -28,10 +28,11 @@ pub(super) fn run(args: &CompactArgs, ui: &Ui) -> Result<(), Error> {
     let roots = crate::config::roots(&config);
     let read = if is_file(&args.target) {
         let pins = pins_of(&config, &roots, &args.target)?;
-        Read::file(&args.target, extent, options(&config, &args.decide, pins))?
+        let options = Options { budget: args.budget, ..options(&config, &args.decide, pins) };
+        Read::file(&args.target, extent, options)?
     } else {
         let id = args.target.to_string_lossy();
-        session(&config, &roots, &id, extent, &args.decide)?
+        session(&config, &roots, &id, extent, &args.decide, args.budget)?
     };
     print_read(&read, &args.decide, ui)
 }
@@ -43,6 +44,7 @@ pub(super) fn session(
     wanted: &str,
     extent: Extent,
     decide: &DecideArgs,
+    budget: Option<u64>,
 ) -> Result<Read, Error> {
     let known = find::on_disk(roots);
     let ids: Vec<&str> = known.iter().map(|session| session.id.as_str()).collect();
@@ -50,7 +52,8 @@ pub(super) fn session(
     let path = known.iter().find(|session| session.id == id).map(|session| session.path.clone());
     let path: PathBuf = path.unwrap_or_default();
     let pins = pins_of(config, roots, &path)?;
-    let mut read = Read::file(&path, extent, options(config, decide, pins))?;
+    let options = Options { budget, ..options(config, decide, pins) };
+    let mut read = Read::file(&path, extent, options)?;
     id.clone_into(&mut read.session);
     Ok(read)
 }
@@ -84,6 +87,7 @@ fn options(config: &Config, decide: &DecideArgs, pins: Pins) -> Options {
         profile: profile.unwrap_or_else(|| crate::config::profile(config)),
         settings: crate::config::rules(config),
         pins,
+        budget: None,
     }
 }
 

@@ -56,7 +56,7 @@ fn last(daemon: &Daemon, id: &str) -> Result<Option<Pass>, Error> {
 
 fn without(config: &Config, args: &ExplainArgs, ui: &Ui) -> Result<(), Error> {
     let roots = crate::config::roots(config);
-    let read = compact::session(config, &roots, &args.session, Extent::Whole, &args.decide)?;
+    let read = compact::session(config, &roots, &args.session, Extent::Whole, &args.decide, None)?;
     ui.note("no daemon is running: decided in this process");
     if args.now {
         return print_read(&read, &args.decide, ui);

@@ -23,7 +23,8 @@ pub(super) fn run(args: &FocusArgs, ui: &Ui) -> Result<(), Error> {
                 json: args.json,
                 all: false,
             };
-            let read = compact::session(&config, &roots, &args.session, Extent::Whole, &decide)?;
+            let read =
+                compact::session(&config, &roots, &args.session, Extent::Whole, &decide, None)?;
             let max_chars = config.settings().focus.max_chars;
             Focus { focus: read.focus(usize::try_from(max_chars).unwrap_or(usize::MAX)) }
         }

@@ -1,7 +1,7 @@
 //! What a compaction would do with one session: what goes, what stays, why, how much is freed.
 
 use compactd_api::DecisionKind;
-use compactd_api::sessions::{Explain, ExplainedResult, Totals};
+use compactd_api::sessions::{Escalation, Explain, ExplainedResult, Totals};
 
 use super::figures::{freed_percent, number, rough};
 use crate::table::{Align, Table, clean};
@@ -23,6 +23,10 @@ pub fn view(explain: &Explain<'_>, detail: Detail, ui: &Ui) -> String {
     text.push('\n');
     text.push_str(&ui.paint(Paint::Dim, &clean(&about(explain))));
     text.push('\n');
+    if let Some(escalation) = &explain.escalation {
+        text.push_str(&ui.paint(Paint::Dim, &budget(escalation)));
+        text.push('\n');
+    }
     match detail {
         Detail::All if !explain.results.is_empty() => {
             text.push('\n');
@@ -70,6 +74,22 @@ fn about(explain: &Explain<'_>) -> String {
         number(*messages),
         rough(totals.tokens_before),
         rough(totals.tokens_after),
+    )
+}
+
+fn budget(escalation: &Escalation) -> String {
+    let Escalation { budget, left, level, texts } = escalation;
+    let chars: u64 = texts.iter().map(|text| text.chars.saturating_sub(text.keep)).sum();
+    let shortened = match texts.len() {
+        0 => String::new(),
+        texts => {
+            format!(", {} texts shortened by {} characters", number(texts as u64), rough(chars))
+        }
+    };
+    format!(
+        "budget {} tokens, level {level}: about {} left{shortened}",
+        rough(*budget),
+        rough(*left)
     )
 }
 

@@ -159,6 +159,7 @@ mod tests {
                 tokens_before: 41_000,
                 tokens_after: 25_000,
                 micros: 180,
+                budget: None,
             },
             report: None,
         };

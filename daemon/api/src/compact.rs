@@ -14,7 +14,7 @@ pub use ids::Ids;
 use crate::error::ErrorCode;
 use crate::ids::is_id;
 use crate::text::Text;
-use crate::words::{CallFate, DecisionKind, Host, Profile, Role, Trigger, words};
+use crate::words::{CallFate, DecisionKind, Host, Level, Profile, Role, Trigger, words};
 use crate::{IDS_MAX, PROTOCOL};
 
 /// A request to decide a compaction.
@@ -53,8 +53,9 @@ pub struct CompactRequest<'a> {
 /// Size of the context, in the model's tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContextUsage {
-    /// What is in it.
-    pub tokens: u64,
+    /// What is in it, as the newest answer counted it; unknown right after a resume.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
     /// What fits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<u64>,
@@ -139,6 +140,9 @@ pub struct CompactAnswer<'a> {
     /// Why, where it is not plain.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Text<'a>>,
+    /// How far the pass had to go; absent where nothing was decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<Level>,
     /// For each row of the request, in order, the number of the API message it belongs to, so that the
     /// caller can put rows of one message together; `null` where the daemon does not have the row.
     #[serde(default)]
@@ -150,6 +154,16 @@ pub struct CompactAnswer<'a> {
     /// result stays as it is.
     #[serde(borrow, default)]
     pub decisions: Vec<ResultDecision<'a>>,
+    /// Assistant texts that are shortened, in the order of the context.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub texts: Vec<TextCut>,
+    /// Ids of the request whose result holds something that is no text: a caller that can only build
+    /// text puts a note in its place ([`compactd_core::note::NON_TEXT`]).
+    #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
+    pub opaque: Vec<Text<'a>>,
+    /// What a summary should look at, where one is to be made.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub focus: Option<Text<'a>>,
     /// Sums.
     pub counters: Counters,
 }
@@ -169,9 +183,13 @@ impl CompactAnswer<'_> {
             compaction,
             outcome,
             reason: Some(Text::from(reason)),
+            level: None,
             ordinals: Vec::new(),
             unknown: Vec::new(),
             decisions: Vec::new(),
+            texts: Vec::new(),
+            opaque: Vec::new(),
+            focus: None,
             counters: Counters::default(),
         }
     }
@@ -232,6 +250,30 @@ impl From<LeafCut> for [u64; 4] {
     }
 }
 
+/// Where the text of one assistant row is cut. On the wire an array of its three numbers, in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "[u64; 3]", into = "[u64; 3]")]
+pub struct TextCut {
+    /// The row, by its place among the rows of the request, from 0.
+    pub row: u64,
+    /// Characters (Unicode scalar values) of its text; a caller that finds another length leaves it alone.
+    pub chars: u64,
+    /// So many of them stay, and a note behind them.
+    pub keep: u64,
+}
+
+impl From<[u64; 3]> for TextCut {
+    fn from([row, chars, keep]: [u64; 3]) -> Self {
+        Self { row, chars, keep }
+    }
+}
+
+impl From<TextCut> for [u64; 3] {
+    fn from(cut: TextCut) -> Self {
+        [cut.row, cut.chars, cut.keep]
+    }
+}
+
 /// Sums over the results of a context.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
@@ -247,10 +289,13 @@ pub struct Counters {
     pub chars_before: u64,
     /// And after.
     pub chars_after: u64,
-    /// Tokens of the context before, estimated.
+    /// Tokens of the context before: the host's count, else an estimate.
     pub tokens_before: u64,
-    /// And after.
+    /// And after: less what the removed characters are estimated at.
     pub tokens_after: u64,
+    /// Tokens that may be left, where window or threshold are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<u64>,
     /// Time that the decision took, in microseconds.
     pub micros: u64,
 }
@@ -343,6 +388,13 @@ mod tests {
         answer.counters = Counters { results: 3, chars_before: u64::MAX, ..Counters::default() };
         assert_eq!(answer.to_json(), serde_json::to_vec(&answer).unwrap());
         answer.reason = None;
+        answer.level = Some(Level::Texts);
+        answer.counters.budget = Some(9_007_199);
+        answer.opaque = vec![Text::from("é\\"), Text::from("b")];
+        answer.focus = Some(Text::from("line\n"));
+        answer.texts = vec![TextCut { row: 0, chars: 1_000, keep: 500 }];
+        assert_eq!(answer.to_json(), serde_json::to_vec(&answer).unwrap());
+        answer.texts.push(TextCut { row: 7, chars: u64::MAX, keep: 200 });
         answer.ordinals = vec![None, Some(0), Some(u32::MAX)];
         answer.unknown = vec![Text::from("a\n"), Text::from("é")];
         answer.decisions = vec![

@@ -26,7 +26,7 @@ pub mod words;
 
 pub use error::{ErrorBody, ErrorCode, ErrorDetail};
 pub use text::Text;
-pub use words::{CallFate, DecisionKind, History, Host, Profile, Role, Trigger};
+pub use words::{CallFate, DecisionKind, History, Host, Level, Profile, Role, Trigger};
 
 use std::time::Duration;
 

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::text::Text;
-use crate::words::{CallFate, DecisionKind, History, Host, Profile, words};
+use crate::words::{CallFate, DecisionKind, History, Host, Level, Profile, words};
 
 /// `GET /v1/status`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -314,6 +314,34 @@ pub struct Explain<'a> {
     pub results: Vec<ExplainedResult<'a>>,
     /// Sums.
     pub totals: Totals,
+    /// How far the pass went for the budget that was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub escalation: Option<Escalation>,
+}
+
+/// A pass that had to fit a budget.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Escalation {
+    /// Tokens that may be left.
+    pub budget: u64,
+    /// Tokens that are left, estimated.
+    pub left: u64,
+    /// How far it went.
+    pub level: Level,
+    /// Assistant texts that are shortened.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub texts: Vec<ShortenedText>,
+}
+
+/// One assistant text that is shortened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShortenedText {
+    /// Line of the transcript, from 0.
+    pub line: u64,
+    /// Its characters.
+    pub chars: u64,
+    /// So many of them stay, and a note behind them.
+    pub keep: u64,
 }
 
 /// What would happen to one result, and why.

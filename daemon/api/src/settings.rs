@@ -73,6 +73,8 @@ pub struct Rules {
     pub rerunnable_chars: u64,
     /// A manual compaction that would remove less of the tokens is skipped.
     pub min_removal_fraction: f64,
+    /// This fraction of an old assistant text stays when even that has to be shortened.
+    pub text_fraction: f64,
     /// Commands, besides the built-in ones, that can be run again at no cost: their first words.
     pub rerunnable: Vec<String>,
     /// The same, as long as they passed.
@@ -88,6 +90,7 @@ impl Default for Rules {
             generic_above: 10,
             rerunnable_chars: 200,
             min_removal_fraction: 0.0,
+            text_fraction: 0.5,
             rerunnable: Vec::new(),
             rerunnable_tests: Vec::new(),
         }

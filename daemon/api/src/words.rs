@@ -124,6 +124,20 @@ words! {
     }
 }
 
+words! {
+    /// How far a pass had to go to fit the budget.
+    Level {
+        /// The rules alone.
+        Rules = "rules",
+        /// Further results that are easy to have again.
+        Cuts = "cuts",
+        /// Old assistant texts too.
+        Texts = "texts",
+        /// All that, and the host's own summary.
+        Summary = "summary",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

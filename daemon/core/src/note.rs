@@ -1,15 +1,25 @@
 //! The notes that stand where the rules took something away (`docs/rules.md` §7): writing them and
 //! knowing them again, byte for byte.
 
+#[cfg(doc)]
+use crate::settings::LEAF_KEEP_CHARS;
+
 const DROPPED: (&str, &str) =
     ("[output removed by compactd: ", " chars; re-run the call to see it]");
 const CUT: (&str, &str) =
     ("[output cut by compactd: ", " chars removed; re-run the call to see it]");
 const OF: &str = " of ";
 const INPUT: (&str, &str) = ("[input cut by compactd: ", " chars]");
+const TEXT: (&str, &str) = ("[text cut by compactd: ", " chars removed]");
 
-/// Characters of a leaf that stay when it is shortened.
-pub const LEAF_KEEP: usize = 200;
+/// What stands where a host could not give back a picture or the like.
+pub const NON_TEXT: &str =
+    "[image or other non-text output removed by compactd; re-run the call to see it]";
+
+/// An assistant's text of at most so many characters stays whole.
+const LONG_TEXT_CHARS: u32 = 400;
+/// So many characters of a longer one stay at least.
+const TEXT_KEEP_CHARS: u32 = 200;
 
 /// The note in place of a result of so many characters.
 #[must_use]
@@ -21,6 +31,12 @@ pub fn dropped(chars: usize) -> String {
 #[must_use]
 pub fn is_dropped_note(text: &str) -> bool {
     between(text, DROPPED).and_then(number).is_some()
+}
+
+/// Whether an earlier pass decided a result with this text.
+#[must_use]
+pub fn is_noted(text: &str) -> bool {
+    text == NON_TEXT || is_dropped_note(text) || cut_note(text).is_some()
 }
 
 /// A text cut to its start.
@@ -68,7 +84,7 @@ pub fn cut_note(text: &str) -> Option<CutNote<'_>> {
     (0 < removed && removed <= total).then_some(CutNote { kept, removed, total })
 }
 
-/// Shortens a leaf of a call's input to its first `keep_chars` characters ([`LEAF_KEEP`]); `None` if
+/// Shortens a leaf of a call's input to its first `keep_chars` characters ([`LEAF_KEEP_CHARS`]); `None` if
 /// that is not shorter in characters.
 #[must_use]
 pub fn shortened_leaf(text: &str, keep_chars: usize) -> Option<String> {
@@ -89,16 +105,59 @@ pub fn leaf_note(text: &str) -> Option<(&str, u64)> {
     Some((text.strip_suffix(INPUT.0)?, removed))
 }
 
+/// How many characters stay of an assistant's text of so many characters: `fraction` of them, at
+/// least 200. `None` if it has at most 400 or would not become shorter.
+#[must_use]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rounded down")]
+pub fn text_keep(chars: u32, fraction: f64) -> Option<u32> {
+    if chars <= LONG_TEXT_CHARS {
+        return None;
+    }
+    let keep = ((f64::from(chars) * fraction) as u32).max(TEXT_KEEP_CHARS);
+    (i64::from(chars) > i64::from(keep) + text_chars(chars, keep)).then_some(keep)
+}
+
+/// An assistant's text cut to its first characters.
+#[must_use]
+pub fn cut_text(text: &str, keep_chars: usize) -> String {
+    let at = text.char_indices().nth(keep_chars).map_or(text.len(), |(at, _)| at);
+    let (kept, gone) = text.split_at(at);
+    let removed = gone.chars().count();
+    format!("{kept}\n{}{removed}{OF}{}{}", TEXT.0, keep_chars + removed, TEXT.1)
+}
+
+/// Reads the note of [`cut_text`], if the text ends in one: the text before its line.
+#[must_use]
+pub fn text_note(text: &str) -> Option<&str> {
+    let (kept, line) = text.rsplit_once('\n')?;
+    let (removed, total) = between(line, TEXT)?.split_once(OF)?;
+    let (removed, total) = (number(removed)?, number(total)?);
+    (0 < removed && removed <= total).then_some(kept)
+}
+
+/// Characters that [`cut_text`] adds to the start that it keeps.
+#[must_use]
+pub fn text_chars(chars: u32, keep_chars: u32) -> i64 {
+    let removed = chars.saturating_sub(keep_chars);
+    1 + length(TEXT) + digits(removed) + 4 + digits(chars)
+}
+
 /// A text without our note, for its terms. At most one note goes: a text that is the dropped note
-/// becomes empty, else a cut note goes with the newline before it, else a leaf's note goes.
+/// or [`NON_TEXT`] becomes empty, else [`NON_TEXT`] as the last line, a cut note or a text's note
+/// goes with the newline before it, else a leaf's note goes.
 #[must_use]
 pub fn strip_notes(text: &str) -> &str {
     if !text.ends_with(']') {
         text
-    } else if is_dropped_note(text) {
+    } else if is_dropped_note(text) || text == NON_TEXT {
         ""
+    } else if let Some(kept) = text.strip_suffix(NON_TEXT).and_then(|text| text.strip_suffix('\n'))
+    {
+        kept
     } else if let Some(note) = cut_note(text) {
         note.kept
+    } else if let Some(kept) = text_note(text) {
+        kept
     } else {
         leaf_note(text).map_or(text, |(kept, _)| kept)
     }
@@ -139,6 +198,7 @@ fn number(digits: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::LEAF_KEEP_CHARS;
     use proptest::prelude::*;
 
     #[test]
@@ -155,7 +215,7 @@ mod tests {
                 + "\n[output cut by compactd: 1034 of 1234 chars removed; re-run the call to see it]"
         );
         assert_eq!(
-            shortened_leaf(&text, LEAF_KEEP).unwrap(),
+            shortened_leaf(&text, LEAF_KEEP_CHARS).unwrap(),
             x200 + "[input cut by compactd: 1034 chars]"
         );
     }
@@ -222,6 +282,46 @@ mod tests {
     }
 
     #[test]
+    fn texts_are_cut_to_a_fraction() {
+        assert_eq!(text_keep(400, 0.0), None);
+        assert_eq!(text_keep(401, 0.0), Some(200));
+        assert_eq!(text_keep(1_001, 0.5), Some(500));
+        assert_eq!(text_keep(1_000, 1.0), None);
+        assert_eq!(text_keep(u32::MAX, 1.0), None);
+        let marker = "\n[text cut by compactd: 501 of 1001 chars removed]";
+        let text = "é".repeat(1_001);
+        let cut = cut_text(&text, 500);
+        assert_eq!(cut, "é".repeat(500) + marker);
+        assert_eq!((text_note(&cut), strip_notes(&cut)), (Some(&text[..1_000]), &text[..1_000]));
+        for near in [
+            marker.replace('\n', " "),
+            marker.replace("501", "0501"),
+            marker.replace("501", "1002"),
+            marker.replace("501", "0"),
+            format!("{marker} "),
+            marker[1..].to_owned(),
+        ] {
+            assert_eq!(text_note(&near), None, "{near:?}");
+            assert_eq!(strip_notes(&near), near);
+        }
+        // Not worth it: the marker takes what would go.
+        let least = (401..).find(|chars| text_keep(*chars, 0.9).is_some()).unwrap();
+        assert_eq!(least, 481);
+        assert_eq!(text_chars(481, 432), 48);
+    }
+
+    #[test]
+    fn what_is_no_text_has_a_note() {
+        assert!(is_noted(NON_TEXT) && is_noted(&dropped(3)));
+        assert_eq!(strip_notes(NON_TEXT), "");
+        let behind = format!("seen\n{NON_TEXT}");
+        assert_eq!((strip_notes(&behind), is_noted(&behind)), ("seen", false));
+        for text in [format!("seen {NON_TEXT}"), format!("{NON_TEXT}\n")] {
+            assert_eq!((strip_notes(&text), is_noted(&text)), (&*text, false));
+        }
+    }
+
+    #[test]
     fn one_note_goes() {
         assert_eq!(strip_notes(&dropped(5)), "");
         let twice = "ab[input cut by compactd: 12 chars][input cut by compactd: 13 chars]";
@@ -250,6 +350,21 @@ mod tests {
                 prop_assert_eq!(removed as usize + keep, text.chars().count());
                 prop_assert!(left.chars().count() < text.chars().count());
                 prop_assert_eq!(strip_notes(&left), kept);
+            }
+        }
+
+        #[test]
+        fn a_text_is_cut_to_a_prefix_and_a_note(text in "(?s).{380,900}", fraction in 0.0..1.0_f64) {
+            let chars = text.chars().count() as u32;
+            if let Some(keep) = text_keep(chars, fraction) {
+                let left = cut_text(&text, keep as usize);
+                let kept = text_note(&left).unwrap();
+                prop_assert!(text.starts_with(kept));
+                prop_assert_eq!(kept.chars().count() as u32, keep);
+                let added = left.chars().count() as i64 - i64::from(keep);
+                prop_assert_eq!(added, text_chars(chars, keep));
+                prop_assert!(left.chars().count() < text.chars().count());
+                prop_assert!(!is_noted(&left));
             }
         }
 

@@ -13,6 +13,8 @@ pub struct Settings {
     pub rerunnable_chars: u32,
     /// A pass that would remove a smaller fraction of the characters is not worth it.
     pub min_removal_fraction: f64,
+    /// This fraction of an old assistant text stays when even that has to be shortened.
+    pub text_fraction: f64,
     /// Commands whose output is cheap to have again, as word prefixes.
     pub rerunnable: Vec<String>,
     /// Test commands: cheap to run again while they pass.
@@ -27,6 +29,7 @@ impl Default for Settings {
             generic_above: 10,
             rerunnable_chars: 200,
             min_removal_fraction: 0.0,
+            text_fraction: 0.5,
             rerunnable: Vec::new(),
             rerunnable_tests: Vec::new(),
         }

@@ -1,6 +1,7 @@
 //! What a tool call does: the file it shows, the files it may write, and whether it is cheap to run
 //! again. Pure tables and a small shell lexer; linear in the input.
 
+mod class;
 mod outcome;
 mod patch;
 mod paths;
@@ -11,6 +12,7 @@ mod tests;
 mod writers;
 mod writes;
 
+pub use class::Class;
 pub use outcome::shows_failure;
 pub use paths::{last, normalise};
 
@@ -124,11 +126,13 @@ pub struct Action {
     pub rerunnable: Option<Rerunnable>,
     /// Code mode: the script calls other tools than shell commands.
     pub mixed: bool,
+    /// What kind of output it brings.
+    pub class: Class,
 }
 
 impl Action {
     fn of(kind: ToolKind) -> Self {
-        Self { kind, ..Self::default() }
+        Self { kind, class: class::of_kind(kind), ..Self::default() }
     }
 }
 
@@ -184,7 +188,7 @@ impl Tools {
             ToolKind::Read => out.read = path().map(|path| normalise(path, cwd)),
             ToolKind::Edit if short == "apply_patch" => out.writes = patched(leaves),
             ToolKind::Edit if views(short, leaves) => {
-                out.kind = ToolKind::Read;
+                out = Action::of(ToolKind::Read);
                 out.read = path().map(|path| normalise(path, cwd));
             }
             ToolKind::Edit => {
@@ -234,6 +238,7 @@ impl Tools {
         let mut sink = Sink::default();
         let mut single = None;
         let mut count = 0_usize;
+        let mut classes = Vec::new();
         for command in commands {
             let script = shell::parse(&command.command);
             let mut action = self.script(&script, command.cwd.as_deref());
@@ -246,6 +251,7 @@ impl Tools {
                 }
             }
             sink.add(&action.writes);
+            classes.push(action.class);
             single = Some(action);
             count = count.saturating_add(1);
         }
@@ -258,6 +264,11 @@ impl Tools {
             rerunnable: single.as_ref().and_then(|action| action.rerunnable).or(outer.rerunnable),
             writes: sink.finish(),
             mixed: outer.mixed,
+            class: if outer.mixed {
+                Class::None
+            } else {
+                class::of_all(classes).unwrap_or(outer.class)
+            },
         }
     }
 
@@ -265,6 +276,7 @@ impl Tools {
         let mut sink = Sink::default();
         writes::script(script, &mut sink, 0);
         let mut out = Action { writes: sink.finish(), ..Action::of(ToolKind::Shell) };
+        out.class = class::of_script(script);
         let line = if out.writes == Writes::None { reads::line(script) } else { None };
         let Some(line) = line else { return out };
         out.read = line.read(cwd);
@@ -331,7 +343,8 @@ fn code(script: &str) -> Action {
         sink.all |= !patch::names(script, &mut sink);
     }
     let mixed = calls.others || calls.patch;
-    Action { writes: sink.finish(), mixed, ..Action::of(ToolKind::Code) }
+    let class = if mixed { Class::None } else { Class::Shell };
+    Action { writes: sink.finish(), mixed, class, ..Action::of(ToolKind::Code) }
 }
 
 /// `str_replace_based_edit_tool` with the command `view`.

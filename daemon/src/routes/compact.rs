@@ -7,11 +7,12 @@ use std::time::Instant;
 use axum::extract::State;
 use axum::response::Response;
 use compactd_api::compact::{CompactAnswer, CompactRequest, Outcome};
-use compactd_api::{ErrorCode, HOOK_DEADLINE, convert};
+use compactd_api::{ErrorCode, HOOK_DEADLINE, Text, Trigger, convert};
 
 use super::App;
 use super::sessions::{current, json, json_bytes, ready};
 use crate::compaction;
+use crate::focus::focus;
 use crate::ledger::{Answered, Seen};
 use crate::serve::{ApiError, RawBody};
 use crate::sessions::{Session, SessionKey, State as SessionState};
@@ -35,7 +36,16 @@ pub(super) async fn compact(
     })
     .await;
     let response = match waited {
-        Ok(Ok(true)) => answer(&app, &session, &request, started)?,
+        Ok(Ok(true)) => match answer(&app, &session, &request, None, started)? {
+            Reply::Whole(response) => response,
+            Reply::WantsFocus => {
+                let focus = focus_text(&app, &session).await;
+                match answer(&app, &session, &request, Some(focus), started)? {
+                    Reply::Whole(response) => response,
+                    Reply::WantsFocus => unready(&app, "the answer has no focus text"),
+                }
+            }
+        },
         Ok(Ok(false)) => unready(&app, "the session cannot be read"),
         Ok(Err(error)) => return Err(error),
         // The work goes on; the next request finds it done.
@@ -81,27 +91,48 @@ fn find(app: &App, request: &CompactRequest<'_>) -> Result<Arc<Session>, ApiErro
     })
 }
 
+/// The text for the host's own summary; empty where there is nothing to keep. Files are read for it.
+async fn focus_text(app: &Arc<App>, session: &Arc<Session>) -> String {
+    let (app, session) = (Arc::clone(app), Arc::clone(session));
+    let written = tokio::task::spawn_blocking(move || focus(&app, &session)).await;
+    written.ok().flatten().unwrap_or_default()
+}
+
+enum Reply {
+    Whole(Response),
+    /// The host's own summary is needed, and the focus text for it was not given.
+    WantsFocus,
+}
+
 fn answer(
     app: &App,
     session: &Session,
     request: &CompactRequest<'_>,
+    focus: Option<String>,
     started: Instant,
-) -> Result<Response, ApiError> {
+) -> Result<Reply, ApiError> {
     let pins = match app.sessions.store().pins(&session.key) {
         Ok(pins) => pins,
         Err(error) => {
             // Without its pins a pass could take what the person wants kept.
             tracing::error!(session = session.key.id, %error, "pins cannot be read");
-            return Ok(unready(app, "the pins of the session cannot be read"));
+            return Ok(Reply::Whole(unready(app, "the pins of the session cannot be read")));
         }
     };
     let state = session.lock();
     let SessionState::Ready(tail) = &*state else {
-        return Ok(unready(app, "the session cannot be read"));
+        return Ok(Reply::Whole(unready(app, "the session cannot be read")));
     };
     let profile = compaction::profile(request, app.profile);
-    let mut answer = compaction::answer(tail.index(), request, profile, &pins);
-    let seen = Seen::of(tail.index(), profile, &pins, &answer);
+    let index = tail.index();
+    let refilled = request.trigger == Trigger::Auto
+        && app.ledger.refilled(&session.key, index.facts().compactions + 1, index.results() as u64);
+    let mut answer = compaction::answer(index, request, profile, &pins, refilled);
+    if answer.outcome == Outcome::Escalate {
+        let Some(focus) = focus else { return Ok(Reply::WantsFocus) };
+        answer.focus = Some(focus).filter(|text| !text.is_empty()).map(Text::from);
+    }
+    let seen = Seen::of(index, profile, &pins, &answer);
     answer.counters.micros = micros(started);
     if let Some(answered) = Answered::of(&session.key, request, &answer, profile, seen) {
         app.ledger.answered(answered);
@@ -127,5 +158,5 @@ fn answer(
         micros = counters.micros,
         "compaction answered"
     );
-    Ok(json_bytes(answer.to_json()))
+    Ok(Reply::Whole(json_bytes(answer.to_json())))
 }

@@ -237,6 +237,7 @@ impl Search {
 /// end has more or less before it than the note says.
 fn is_note(text: &str) -> bool {
     note::is_dropped_note(text)
+        || text == note::NON_TEXT
         || note::cut_note(text)
             .is_some_and(|cut| cut.kept.chars().count() as u64 == cut.total - cut.removed)
 }

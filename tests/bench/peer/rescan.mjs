@@ -591,6 +591,8 @@ function numbers(word, found) {
 
 const DROPPED = /^\[output removed by compactd: (0|[1-9][0-9]*) chars; re-run the call to see it\]$/;
 const CUT = /(?:^|\n)\[output cut by compactd: ([1-9][0-9]*) of ([1-9][0-9]*) chars removed; re-run the call to see it\]$/;
+const TEXT = /\n\[text cut by compactd: ([1-9][0-9]*) of ([1-9][0-9]*) chars removed\]$/;
+const NON_TEXT = "[image or other non-text output removed by compactd; re-run the call to see it]";
 const INPUT = /\[input cut by compactd: ([1-9][0-9]*) chars\]$/;
 
 // Where the note starts that a pattern finds, if its numbers are ours: below 2^64, not falling.
@@ -603,19 +605,16 @@ function noteAt(pattern, said) {
   return ours ? found.index : -1;
 }
 
-const isNoted = (said) => noteAt(DROPPED, said) >= 0 || noteAt(CUT, said) >= 0;
-const before = (said, ...patterns) => {
-  for (const pattern of patterns) {
+const isNoted = (said) => said === NON_TEXT || noteAt(DROPPED, said) >= 0 || noteAt(CUT, said) >= 0;
+// A text without a note of ours at its end.
+const withoutNote = (said) => {
+  if (said === NON_TEXT) return "";
+  if (said.endsWith(`\n${NON_TEXT}`)) return said.slice(0, -NON_TEXT.length - 1);
+  for (const pattern of [DROPPED, CUT, TEXT, INPUT]) {
     const at = noteAt(pattern, said);
     if (at >= 0) return said.slice(0, at);
   }
   return said;
-};
-const withoutOutputNote = (body) => before(body, DROPPED, CUT);
-const withoutInputNote = (leaf) => before(leaf, INPUT);
-const withoutNote = (said) => {
-  const stripped = withoutOutputNote(said);
-  return stripped.length < said.length ? stripped : withoutInputNote(said);
 };
 const droppedNote = (chars) => `[output removed by compactd: ${chars} chars; re-run the call to see it]`;
 const cutText = (said) => {
@@ -710,8 +709,8 @@ function readsOf(history, actions) {
 
 function vocabularyOf(history) {
   return {
-    ofResult: history.results.map(({ result }) => terms(withoutOutputNote(result.body))),
-    ofCall: history.calls.map((call) => call.leaves.map((leaf) => terms(withoutInputNote(leaf)))),
+    ofResult: history.results.map(({ result }) => terms(withoutNote(result.body))),
+    ofCall: history.calls.map((call) => call.leaves.map((leaf) => terms(withoutNote(leaf)))),
     ofText: history.texts.map((spoken) => terms(withoutNote(spoken.text))),
     inputs: history.calls.map((call) => {
       const bytes = call.leaves.reduce((sum, leaf) => sum + Buffer.byteLength(leaf) + 1, 0);
@@ -811,7 +810,7 @@ function gainOf(history, vocabulary, number, firstUses, stays, whole) {
   for (const leaf of call.leaves) {
     const chars = charCount(leaf);
     if (chars > LONG_LEAF) freed += chars - charCount(inputNote(leaf, KEPT));
-    const stays = chars > LONG_LEAF ? head(leaf, KEPT) : withoutInputNote(leaf);
+    const stays = chars > LONG_LEAF ? head(leaf, KEPT) : withoutNote(leaf);
     for (const term of terms(stays)) kept.add(term);
   }
   const first = firstUses.get(number);
@@ -869,7 +868,7 @@ function decide(history) {
     if (name === "unreferenced") return ["drop", name];
     const { rerunnable } = actions[number];
     if (rerunnable && (name !== "referenced" || rerunnable.evenIfUsed)
-      && !(rerunnable.needsPass && showsFailure(withoutOutputNote(result.body)))
+      && !(rerunnable.needsPass && showsFailure(withoutNote(result.body)))
       && charCount(cutText(result.text)) < charCount(result.text)) return ["truncate", "rerunnable"];
     return ["keep", name];
   };

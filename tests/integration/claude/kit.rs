@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use compactd_core::note::NON_TEXT;
 use compactd_tests::harness::host::{Host, Kind, MockApi, Run, Session, claude, wire};
 use compactd_tests::harness::{Home, Process};
 use serde_json::{Value, json};
@@ -92,6 +93,11 @@ impl Compacted {
                     && block["kind"] == "result"
                 {
                     block["text"] = json!(left);
+                } else if let Some(kept) =
+                    block["text"].as_str().and_then(|t| t.strip_suffix("[image]"))
+                    && block["kind"] == "result"
+                {
+                    block["text"] = json!(format!("{kept}{NON_TEXT}"));
                 }
                 block
             })

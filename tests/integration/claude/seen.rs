@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use compactd_tests::harness::eventually;
 use compactd_tests::harness::host::scenario::long_work;
 use compactd_tests::harness::host::{Kind, wire};
-use compactd_tests::harness::eventually;
 use serde_json::Value;
 
 use super::kit::{Stage, assert_no_summary, notes, skeleton};

@@ -6,8 +6,8 @@ use compactd_tests::harness::host::scenario::{PICTURE, long_work};
 use compactd_tests::harness::host::{Call, Gate, Session, Step, wire};
 use serde_json::{Value, json};
 
+use super::Pipe;
 use super::kit::{Stage, assert_no_summary, last, notes};
-use super::pipe;
 
 /// Ends a session and goes on with it: what is sent begins with what was sent live.
 #[track_caller]
@@ -22,11 +22,10 @@ fn assert_resumes(stage: &Stage, session: Session) {
 fn rows_of_one_message_that_stand_apart() {
     let Some(stage) = Stage::new() else { return };
     let file = stage.host.put("a.txt", "alpha\n");
-    let (slow, gate) = (pipe(&stage.home, "slow"), Gate::new());
+    let (mut slow, gate) = (Pipe::new(&stage.home, "slow"), Gate::new());
     stage.api.script([
         Step::tools([
-            Call::new("Bash", json!({"command": format!("cat {}", slow.display())}))
-                .id("toolu_slow"),
+            Call::new("Bash", json!({"command": slow.reader()})).id("toolu_slow"),
             Call::new("Read", json!({"file_path": file})).id("toolu_fast"),
             Call::new("Bash", json!({"command": "echo last"})).id("toolu_last"),
         ])
@@ -41,7 +40,7 @@ fn rows_of_one_message_that_stand_apart() {
     session.until("the fast result", |event| is_result(event, "toolu_fast"));
     gate.open();
     session.until("the last result", |event| is_result(event, "toolu_last"));
-    fs::write(slow, "late\n").unwrap();
+    slow.write("late\n");
     session.result();
     stage.api.script(long_work(&stage.host, "a", 4).steps);
     session.prompt("Mend the rest.");

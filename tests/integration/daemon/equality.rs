@@ -231,33 +231,79 @@ fn outcomes() {
         assert_eq!(answer["outcome"], outcome, "{trigger}: {answer}");
         assert_eq!(answer["decisions"].as_array().unwrap().is_empty(), outcome == "skip");
     }
-    // min(60% of the window, 90% of the threshold): what is left must fit.
-    let freed = {
-        let counters = &ask(&work.request(&large, "auto"))["counters"];
-        counters["tokens_before"].as_u64().unwrap() - counters["tokens_after"].as_u64().unwrap()
-    };
-    assert!(freed > 1_000, "{freed}");
-    let budget = |tokens: u64, window: Option<u64>, threshold: Option<u64>| {
-        let mut request = work.request(&large, "auto");
-        request["usage"] = json!({"tokens": tokens});
-        if let Some(window) = window {
-            request["usage"]["window"] = json!(window);
-        }
-        if let Some(threshold) = threshold {
-            request["threshold"] = json!(threshold);
-        }
-        let answer = ask(&request);
-        assert!(!answer["decisions"].as_array().unwrap().is_empty());
-        answer["outcome"].as_str().unwrap().to_owned()
-    };
-    assert_eq!(budget(60_000 + freed, Some(100_000), None), "apply");
-    assert_eq!(budget(60_001 + freed, Some(100_000), None), "escalate");
-    assert_eq!(budget(45_000 + freed, Some(100_000), Some(50_000)), "apply");
-    assert_eq!(budget(45_001 + freed, Some(100_000), Some(50_000)), "escalate");
-    assert_eq!(budget(45_001 + freed, None, Some(50_000)), "escalate");
-    assert_eq!(budget(999_999, None, None), "apply");
     let compactions = daemon.client.stats()["compactions"].clone();
-    assert_eq!(compactions, json!({"apply": 6, "skip": 4, "escalate": 4, "unready": 0}));
+    assert_eq!(compactions, json!({"apply": 2, "skip": 4, "escalate": 1, "unready": 0}));
+}
+
+#[test]
+fn beyond_the_rules() {
+    let home = Home::new();
+    let one = id(1);
+    let file = home.claude(&one);
+    let mut session = Claude::new(&one);
+    let found = "src/cart.rs:7: let widget_total = cart_total_sum;\n".repeat(60);
+    let said = format!("It is cart_total_sum. {}", "I go on with it now. ".repeat(40));
+    session.prompt("Go.").bash("toolu_grep", "grep -rn sum src | sort", &found).say(&said);
+    home.put(&file, session.work(12).take());
+    let daemon = Daemon::start(&home);
+    let ask = |trigger: &str, more: &[(&str, Value)]| {
+        let mut request = session.request(&file, trigger);
+        for (name, value) in more {
+            request[name] = value.clone();
+        }
+        daemon.client.compact(&request)
+    };
+    let number = |answer: &Value, name: &str| answer["counters"][name].as_u64().unwrap();
+    let plain = ask("auto", &[]);
+    let (before, after) = (number(&plain, "tokens_before"), number(&plain, "tokens_after"));
+    assert!(before > after + 1_000, "{plain}");
+    assert!(plain["counters"].get("budget").is_none() && plain["level"] == "rules", "{plain}");
+    // 60% of the window, 90% of the threshold, whichever is less: what is left must fit.
+    let window = |tokens: u64, window: u64| json!({"tokens": tokens, "window": window});
+    let (fits, tight) = (|left: u64| left * 10 / 6 + 2, |left: u64| left * 10 / 6 - 2);
+    for (usage, threshold, level) in [
+        (window(before, fits(after)), json!(null), "rules"),
+        (window(before, tight(after)), json!(null), "more"),
+        (window(before, fits(after)), json!(after), "more"),
+        (json!(null), json!(after * 10 / 9 + 2), "rules"),
+        (json!(null), json!(after), "more"),
+        (json!({"tokens": 999_999}), json!(null), "rules"),
+        // What the host counts beside the messages stays.
+        (window(before + 500, fits(after + 500)), json!(null), "rules"),
+        (window(before + 500, tight(after + 500)), json!(null), "more"),
+        // At most a quarter of the window of it.
+        (window(999_999, fits(after) * 2), json!(null), "rules"),
+    ] {
+        for trigger in ["auto", "manual"] {
+            let answer =
+                ask(trigger, &[("usage", usage.clone()), ("threshold", threshold.clone())]);
+            let at = format!("{trigger} {usage} {threshold}: {answer}");
+            assert_eq!(answer["level"] == "rules", level == "rules", "{at}");
+            assert_eq!(answer["outcome"] == "escalate", answer["level"] == "summary", "{at}");
+            assert_eq!(answer["reason"].is_string(), level == "more", "{at}");
+            let over = answer["decisions"].as_array().unwrap().iter();
+            let over = over.filter(|made| made["rule"] == "over_budget").count();
+            assert!(
+                (answer["level"] != "cuts" || over > 0) && (level == "more" || over == 0),
+                "{at}"
+            );
+            let tokens = usage["tokens"].as_u64().unwrap_or(before);
+            assert_eq!(number(&answer, "tokens_before"), tokens);
+            let gone = before - number(&plain, "tokens_after");
+            let goes = tokens - number(&answer, "tokens_after");
+            assert!(if level == "rules" { goes == gone } else { goes > gone }, "{at}");
+            assert!(level == "rules" || over == 1, "{at}");
+        }
+    }
+    let last = ask("auto", &[("threshold", json!(100))]);
+    assert_eq!(last["outcome"], "escalate", "{last}");
+    assert_eq!(last["decisions"].as_array().unwrap().len(), 19, "{last}");
+    let first = &last["decisions"][0];
+    assert_eq!((&first["id"], &first["rule"]), (&json!("toolu_grep"), &json!("over_budget")));
+    assert_eq!(first["cut_utf16"], 200);
+    // The row of the request, its characters, and half of them.
+    let chars = said.chars().count();
+    assert_eq!(last["texts"], json!([[3, chars, chars / 2]]));
 }
 
 #[test]

@@ -63,7 +63,7 @@ fn assert_as_explained(client: &Client, id: &str, transcript: &str) -> usize {
     let mut count = 0;
     for profile in ["standard", "reference"] {
         let explain = client.explain(id, &format!("?profile={profile}"));
-        let mut request = request_of(&explain, transcript, "auto");
+        let mut request = request_of(&explain, transcript, "manual");
         request["profile"] = json!(profile);
         let answer = client.compact(&request);
         let expected: Vec<Value> =

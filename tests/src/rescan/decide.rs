@@ -31,12 +31,12 @@ const SHORT_INPUT_BYTES: usize = 4096;
 
 impl Vocabulary {
     fn new(history: &History) -> Self {
-        let of_leaf = |leaf: &String| terms(notes::without_input_note(leaf));
+        let of_leaf = |leaf: &String| terms(notes::without_note(leaf));
         Self {
             of_result: history
                 .results
                 .iter()
-                .map(|answer| terms(notes::without_output_note(&answer.result.body)))
+                .map(|answer| terms(notes::without_note(&answer.result.body)))
                 .collect(),
             of_call: history
                 .calls
@@ -268,7 +268,7 @@ impl Ladder<'_> {
         };
         let text = &answer.result.text;
         let cut = notes::cut(text, self.options.rerunnable_chars);
-        let body = notes::without_output_note(&answer.result.body);
+        let body = notes::without_note(&answer.result.body);
         (rule != "referenced" || rerunnable.even_if_used)
             && !(rerunnable.needs_pass && self.tools.shows_failure(body))
             && cut.chars().count() < text.chars().count()

@@ -14,6 +14,14 @@ static CUT: LazyLock<Regex> = LazyLock::new(|| {
         r"(?:\A|\n)\[output cut by compactd: ([1-9][0-9]*) of ([1-9][0-9]*) chars removed; re-run the call to see it\]\z",
     )
 });
+static TEXT: LazyLock<Regex> = LazyLock::new(|| {
+    regex(r"\n\[text cut by compactd: ([1-9][0-9]*) of ([1-9][0-9]*) chars removed\]\z")
+});
+static NON_TEXT: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r"(?:\A|\n)\[image or other non-text output removed by compactd; re-run the call to see it\]\z",
+    )
+});
 static INPUT: LazyLock<Regex> =
     LazyLock::new(|| regex(r"\[input cut by compactd: ([1-9][0-9]*) chars\]\z"));
 
@@ -53,22 +61,14 @@ fn found(pattern: &Regex, text: &str) -> Option<usize> {
 
 /// An earlier pass decided this result.
 pub(super) fn is_noted(text: &str) -> bool {
-    found(&DROPPED, text).is_some() || found(&CUT, text).is_some()
+    found(&DROPPED, text).is_some()
+        || found(&CUT, text).is_some()
+        || found(&NON_TEXT, text) == Some(0) && !text.starts_with('\n')
 }
 
-/// A result's body without our note.
-pub(super) fn without_output_note(body: &str) -> &str {
-    let note = found(&DROPPED, body).or_else(|| found(&CUT, body));
-    note.map_or(body, |start| &body[..start])
-}
-
-/// A leaf of an input without our note.
-pub(super) fn without_input_note(leaf: &str) -> &str {
-    found(&INPUT, leaf).map_or(leaf, |start| &leaf[..start])
-}
-
-/// An assistant's text without a note of ours at its end.
+/// A text without a note of ours at its end.
 pub(super) fn without_note(text: &str) -> &str {
-    let stripped = without_output_note(text);
-    if stripped.len() < text.len() { stripped } else { without_input_note(text) }
+    let patterns = [&DROPPED, &NON_TEXT, &CUT, &TEXT, &INPUT];
+    let start = patterns.into_iter().find_map(|pattern| found(pattern, text));
+    start.map_or(text, |start| &text[..start])
 }

@@ -118,7 +118,7 @@ pub(super) fn gain(
             freed += chars - notes::input(leaf, KEPT_CHARS).chars().count();
             kept.extend(terms(notes::head(leaf, KEPT_CHARS)));
         } else {
-            kept.extend(terms(notes::without_input_note(leaf)));
+            kept.extend(terms(notes::without_note(leaf)));
         }
     }
     let mut gone = vocabulary.of_call[number].iter().flatten().filter(|term| !kept.contains(*term));

@@ -81,9 +81,7 @@ impl Writer<'_> {
             0 => self.prompt(),
             1 => self.developer(),
             2 => self.item(json!({"type": "reasoning", "summary": [], "encrypted_content": "x"})),
-            3 => self.event(
-                &json!({"type": "token_count", "info": {"last_token_usage": {"input_tokens": 9}}}),
-            ),
+            3 => self.count(self.tokens()),
             4 => self.line(
                 &json!({"type": "turn_context", "payload": {"cwd": "/work/app", "model": "m"}}),
             ),
@@ -91,7 +89,27 @@ impl Writer<'_> {
         }
     }
 
+    /// As if all that stands there were sent.
+    fn tokens(&self) -> usize {
+        10 + self.lines.iter().map(Vec::len).sum::<usize>() / 6
+    }
+
+    fn count(&mut self, tokens: usize) {
+        let usage = json!({"input_tokens": tokens, "output_tokens": 2});
+        self.event(&json!({"type": "token_count", "info": {"last_token_usage": usage}}));
+    }
+
+    /// One request: its answer, the results, and behind them what its prompt was, as new versions
+    /// have it.
     fn turn(&mut self) {
+        let sent = self.tokens();
+        self.request();
+        if self.rng.chance(70) {
+            self.count(sent);
+        }
+    }
+
+    fn request(&mut self) {
         if self.rng.chance(60) {
             let text = self.world.spoken(self.rng);
             self.message("assistant", &text);

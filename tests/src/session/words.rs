@@ -112,6 +112,17 @@ impl World {
         if rng.chance(2) {
             text.push_str(&note::dropped(1234));
         }
+        if rng.chance(10) {
+            // Long enough to be shortened; what comes last may be why a result stays.
+            for _ in 0..8 + rng.below(14) {
+                let more = self.prose(rng);
+                text = if rng.chance(50) { text + &more } else { more + &text };
+            }
+            text.push_str(&"and so on ".repeat(rng.below(90)));
+            if rng.chance(8) {
+                text = note::cut_text(&text, 100);
+            }
+        }
         text
     }
 
@@ -250,11 +261,17 @@ impl World {
             }
             _ => self.other(rng),
         };
+        if rng.chance(8) {
+            // As large as real ones.
+            output = output.repeat(2_500 / output.len().max(1) + 1);
+        }
         if rng.chance(3) {
             output = "File unchanged since last read. The content is still current.".to_owned();
         }
         if rng.chance(3) {
-            output = match rng.below(4) {
+            output = match rng.below(6) {
+                4 => note::NON_TEXT.to_owned(),
+                5 => format!("{}\n{}", self.output(rng), note::NON_TEXT),
                 0 => note::dropped(rng.below(5000)),
                 1 => format!("{}\n", note::dropped(17)),
                 2 => format!(
@@ -286,7 +303,12 @@ impl World {
 
     fn other(&mut self, rng: &mut Rng) -> (Act, String) {
         let query = self.prose(rng);
-        let act = match rng.below(5) {
+        let act = match rng.below(6) {
+            5 if rng.chance(50) => Act::Other {
+                name: "WebFetch",
+                input: json!({"url": "https://a.example/", "prompt": query}),
+            },
+            5 => Act::Shell { command: "curl -s https://a.example/x".to_owned() },
             0 => Act::Other {
                 name: "Grep",
                 input: json!({"pattern": query, "path": "/work/app/src"}),

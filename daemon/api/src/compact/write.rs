@@ -2,6 +2,7 @@
 //! decisions.
 
 use super::{CompactAnswer, ResultDecision};
+use crate::text::Text;
 
 /// Bytes that a decision and an ordinal take about, to make room at once.
 const DECISION_BYTES: usize = 160;
@@ -18,6 +19,9 @@ pub(super) fn write(answer: &CompactAnswer<'_>) -> Vec<u8> {
     if let Some(reason) = &answer.reason {
         text(&mut out, ",\"reason\":", reason);
     }
+    if let Some(level) = answer.level {
+        text(&mut out, ",\"level\":", level.name());
+    }
     out.extend_from_slice(b",\"ordinals\":[");
     for (at, ordinal) in answer.ordinals.iter().enumerate() {
         let comma = if at == 0 { "" } else { "," };
@@ -31,16 +35,30 @@ pub(super) fn write(answer: &CompactAnswer<'_>) -> Vec<u8> {
     }
     if !answer.unknown.is_empty() {
         out.extend_from_slice(b"],\"unknown\":[");
-        for (at, id) in answer.unknown.iter().enumerate() {
-            text(&mut out, if at == 0 { "" } else { "," }, id);
-        }
+        ids(&mut out, &answer.unknown);
     }
     out.extend_from_slice(b"],\"decisions\":[");
     for (at, one) in answer.decisions.iter().enumerate() {
         decision(&mut out, if at == 0 { "{\"id\":" } else { ",{\"id\":" }, one);
     }
+    for (at, cut) in answer.texts.iter().enumerate() {
+        field(&mut out, if at == 0 { "],\"texts\":[[" } else { "],[" }, cut.row);
+        field(&mut out, ",", cut.chars);
+        field(&mut out, ",", cut.keep);
+    }
+    if !answer.texts.is_empty() {
+        out.push(b']');
+    }
+    if !answer.opaque.is_empty() {
+        out.extend_from_slice(b"],\"opaque\":[");
+        ids(&mut out, &answer.opaque);
+    }
+    out.push(b']');
+    if let Some(focus) = &answer.focus {
+        text(&mut out, ",\"focus\":", focus);
+    }
     let counters = &answer.counters;
-    field(&mut out, "],\"counters\":{\"results\":", counters.results);
+    field(&mut out, ",\"counters\":{\"results\":", counters.results);
     field(&mut out, ",\"kept\":", counters.kept);
     field(&mut out, ",\"truncated\":", counters.truncated);
     field(&mut out, ",\"dropped\":", counters.dropped);
@@ -48,9 +66,18 @@ pub(super) fn write(answer: &CompactAnswer<'_>) -> Vec<u8> {
     field(&mut out, ",\"chars_after\":", counters.chars_after);
     field(&mut out, ",\"tokens_before\":", counters.tokens_before);
     field(&mut out, ",\"tokens_after\":", counters.tokens_after);
+    if let Some(budget) = counters.budget {
+        field(&mut out, ",\"budget\":", budget);
+    }
     field(&mut out, ",\"micros\":", counters.micros);
     out.extend_from_slice(b"}}");
     out
+}
+
+fn ids(out: &mut Vec<u8>, ids: &[Text<'_>]) {
+    for (at, id) in ids.iter().enumerate() {
+        text(out, if at == 0 { "" } else { "," }, id);
+    }
 }
 
 fn decision(out: &mut Vec<u8>, lead: &str, one: &ResultDecision<'_>) {

@@ -10,7 +10,7 @@ use super::schema::{
 use crate::compact::Outcome;
 use crate::error::ErrorCode;
 use crate::sessions::{SessionState, WatchMode};
-use crate::words::{CallFate, DecisionKind, History, Host, Profile, Role, Trigger};
+use crate::words::{CallFate, DecisionKind, History, Host, Level, Profile, Role, Trigger};
 use crate::{IDS_MAX, PROTOCOL};
 
 /// All schemas by name.
@@ -23,6 +23,7 @@ pub(super) fn all() -> Value {
         "History": words(History::ALL),
         "DecisionKind": words(DecisionKind::ALL),
         "CallFate": words(CallFate::ALL),
+        "Level": words(Level::ALL),
         "HookRequest": hook_request(),
     });
     for more in [compact(), status(), stats(), sessions(), explain(), pins(), ledger::all()] {
@@ -77,7 +78,7 @@ fn compact() -> Value {
     json!({
         "CompactRequest": compact_request(),
         "ContextUsage": object("Size of the context, in the model's tokens.", [
-            must("tokens", integer(), "What is in it."),
+            may("tokens", integer(), "What is in it, as the newest answer counted it."),
             may("window", integer(), "What fits."),
         ]),
         "Row": object("One row of the context: what the host calls a message.", [
@@ -90,6 +91,7 @@ fn compact() -> Value {
         "CompactAnswer": compact_answer(),
         "ResultDecision": result_decision(),
         "LeafCut": numbers(4, "Where one string of a call's input is cut: its place among the strings and numbers of the input from 0, its whole length in UTF-16 units (a caller that finds another leaves the call alone), where it is cut in UTF-16 units, and the characters that go (the number in its note)."),
+        "TextCut": numbers(3, "Where the text of one assistant row is cut: the row's place among the rows of the request from 0, the characters (Unicode scalar values) of its text (a caller that finds another length leaves it alone), and how many of them stay, with a note behind them."),
         "Counters": object("Sums over the results of a context.", [
             must("results", integer(), "Results looked at."),
             must("kept", integer(), "That stay whole."),
@@ -97,8 +99,9 @@ fn compact() -> Value {
             must("dropped", integer(), "That go."),
             must("chars_before", integer(), "Characters of the context before."),
             must("chars_after", integer(), "And after."),
-            must("tokens_before", integer(), "Tokens of the context before, estimated."),
-            must("tokens_after", integer(), "And after."),
+            must("tokens_before", integer(), "Tokens of the context before: the host's count, else an estimate."),
+            must("tokens_after", integer(), "And after: less what the removed characters are estimated at."),
+            may("budget", integer(), "Tokens that may be left, where window or threshold are known."),
             must("micros", integer(), "Time that the decision took, in microseconds."),
         ]),
     })
@@ -140,6 +143,7 @@ fn compact_answer() -> Value {
                 "`apply`: apply the decisions. `skip`: leave the context as it is. `escalate`: apply them, then let the host summarise. `unready`: let the host do what it does.",
             ),
             may("reason", string(), "Why, where it is not plain."),
+            may("level", reference("Level"), "How far the pass had to go."),
             must(
                 "ordinals",
                 list(&ordinal),
@@ -151,6 +155,17 @@ fn compact_answer() -> Value {
                 list(&reference("ResultDecision")),
                 "What happens to the results that do not stay whole, in the order of the context.",
             ),
+            may(
+                "texts",
+                list(&reference("TextCut")),
+                "Assistant texts that are shortened, in the order of the context.",
+            ),
+            may(
+                "opaque",
+                list(&string()),
+                "Ids of the request whose result holds something that is no text.",
+            ),
+            may("focus", string(), "What a summary should look at, where one is to be made."),
             must("counters", reference("Counters"), "Sums."),
         ],
     )
@@ -327,6 +342,18 @@ fn explain() -> Value {
             must("messages", integer(), "API messages."),
             must("results", list(&reference("ExplainedResult")), "Every result, in order."),
             must("totals", reference("Totals"), "Sums."),
+            may("escalation", reference("Escalation"), "How far the pass went for the budget that was given."),
+        ]),
+        "Escalation": object("A pass that had to fit a budget.", [
+            must("budget", integer(), "Tokens that may be left."),
+            must("left", integer(), "Tokens that are left, estimated."),
+            must("level", reference("Level"), "How far it went."),
+            may("texts", list(&reference("ShortenedText")), "Assistant texts that are shortened."),
+        ]),
+        "ShortenedText": object("One assistant text that is shortened.", [
+            must("line", integer(), "Line of the transcript, from 0."),
+            must("chars", integer(), "Its characters."),
+            must("keep", integer(), "So many of them stay."),
         ]),
         "ExplainedResult": object("What would happen to one result, and why.", [
             must("id", string(), "Id that joins call and result."),

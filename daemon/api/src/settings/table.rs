@@ -64,6 +64,8 @@ pub(super) static ROWS: &[Row] = &[
         slot: |s| Slot::Integer(&mut s.rules.rerunnable_chars, 0, 100_000) },
     Row { name: "rules.min_removal_fraction", env: "COMPACTD_RULES_MIN_REMOVAL_FRACTION", doc: "A manual compaction that would remove less of the tokens is skipped",
         slot: |s| Slot::Fraction(&mut s.rules.min_removal_fraction) },
+    Row { name: "rules.text_fraction", env: "COMPACTD_RULES_TEXT_FRACTION", doc: "What is left of an old assistant text when even that has to be shortened",
+        slot: |s| Slot::Fraction(&mut s.rules.text_fraction) },
     Row { name: "rules.rerunnable", env: "COMPACTD_RULES_RERUNNABLE", doc: "First words of commands, besides the built-in ones, that can be run again at no cost",
         slot: |s| Slot::List(&mut s.rules.rerunnable) },
     Row { name: "rules.rerunnable_tests", env: "COMPACTD_RULES_RERUNNABLE_TESTS", doc: "First words of test commands, besides the built-in ones, that can be run again as long as they passed",

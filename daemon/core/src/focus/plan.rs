@@ -3,7 +3,7 @@
 use hashbrown::{HashMap, HashSet};
 
 use crate::hash::Identity;
-use crate::index::log::{Item, RowKind, result_flag, row_flag};
+use crate::index::log::{Item, RowKind, result_flag, row_flag, text_flag};
 use crate::index::{History, Index};
 use crate::tools::{ToolKind, kind};
 
@@ -108,7 +108,7 @@ impl Index {
                         let text = log.text(text);
                         let is_prompt =
                             row.kind == RowKind::User && row.flags & row_flag::PROMPT != 0;
-                        if text.blank {
+                        if text.flags & text_flag::BLANK != 0 {
                         } else if is_prompt && take(0, PROMPTS).is_some() {
                             want(Kind::Prompt, text.chars);
                         } else if row.kind == RowKind::Assistant && take(1, SAID).is_some() {

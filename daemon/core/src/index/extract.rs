@@ -5,6 +5,7 @@ use hashbrown::HashMap;
 use super::intern::{Hashes, NONE};
 use super::log::{
     self, CallEntry, Item, LeafCut, Log, ResultEntry, Span, TextEntry, call_flag, result_flag,
+    text_flag,
 };
 use crate::hash::{Identity as Prehashed, hash};
 use crate::lines;
@@ -12,7 +13,7 @@ use crate::note;
 use crate::record::{self, Call, Host, InnerCommand, Leaf, Role, Row, ToolResult};
 use crate::settings::{LEAF_KEEP_CHARS, LONG_LEAF_CHARS, Settings};
 use crate::terms::Scanner;
-use crate::tools::{Action, ToolKind, Tools, Writes, shows_failure, writes_despite_error};
+use crate::tools::{Action, Class, ToolKind, Tools, Writes, shows_failure, writes_despite_error};
 
 /// Message id of rows that join the run of assistant rows before them (Codex).
 pub(crate) const JOIN_RUN: u64 = 1;
@@ -86,6 +87,7 @@ impl Open {
 pub(crate) struct Extractor {
     tools: Tools,
     rerunnable_chars: usize,
+    text_fraction: f64,
     scanner: Scanner,
     hashes: Vec<u64>,
     more: Vec<u64>,
@@ -97,6 +99,7 @@ impl Extractor {
         Self {
             tools: Tools::new(&settings.rerunnable, &settings.rerunnable_tests),
             rerunnable_chars: settings.rerunnable_chars as usize,
+            text_fraction: settings.text_fraction,
             scanner: Scanner::default(),
             hashes: Vec::new(),
             more: Vec::new(),
@@ -139,27 +142,64 @@ impl Extractor {
     }
 
     fn text(&mut self, log: &mut Log, role: Role, text: &str) -> TextEntry {
-        if role != Role::Assistant {
-            let chars = narrow(text.chars().count());
-            let blank = text.trim().is_empty();
-            return TextEntry { chars, blank, ..TextEntry::default() };
+        let mut entry = TextEntry { chars: narrow(text.chars().count()), ..TextEntry::default() };
+        if text.trim().is_empty() {
+            entry.flags |= text_flag::BLANK;
         }
+        if role != Role::Assistant {
+            return entry;
+        }
+        let keep = note::text_keep(entry.chars, self.text_fraction)
+            .filter(|_| note::text_note(text).is_none());
+        let head = keep.map(|keep| {
+            let end = text.char_indices().nth(keep as usize).map_or(text.len(), |(at, _)| at);
+            text.get(..end).unwrap_or(text)
+        });
         self.hashes.clear();
         self.scanner.scan(note::strip_notes(text), &mut self.hashes);
-        let uses = self.known_terms(log);
-        self.hashes.clear();
-        lines::quoting_lines(text, &mut self.hashes);
-        sort(&mut self.hashes);
-        self.hashes.retain(|&line| log.quotable.holds(line));
-        let quotes = push_all(&mut log.quotes, &self.hashes);
-        TextEntry {
-            uses,
-            quotes,
-            chars: narrow(text.chars().count()),
-            rule_word: lines::has_rule_word(text),
-            blank: text.trim().is_empty(),
-            assistant: true,
+        self.more.clear();
+        if let Some(head) = head {
+            self.scanner.scan(head, &mut self.more);
         }
+        self.part(head.is_some());
+        entry.uses = push_known(log, &self.hashes, &mut self.numbers);
+        entry.cut_uses = push_known(log, &self.more, &mut self.numbers);
+
+        self.hashes.clear();
+        self.more.clear();
+        lines::quoting_lines(text, &mut self.hashes);
+        self.hashes.retain(|&line| log.quotable.holds(line));
+        if let Some(head) = head {
+            lines::quoting_lines(head, &mut self.more);
+        }
+        self.part(head.is_some());
+        entry.quotes = push_all(&mut log.quotes, &self.hashes);
+        entry.cut_quotes = push_all(&mut log.quotes, &self.more);
+
+        if lines::has_rule_word(text) {
+            entry.flags |= text_flag::RULE_WORD;
+            if head.is_some_and(|head| !lines::has_rule_word(head)) {
+                entry.flags |= text_flag::RULE_WORD_IN_CUT;
+            }
+        }
+        if head.is_some() {
+            entry.flags |= text_flag::LONG;
+        }
+        entry
+    }
+
+    /// Sorts `hashes` of a whole text; where it can be shortened, those that its beginning does not
+    /// have (`more`) go from there to `more`.
+    fn part(&mut self, can_be_shortened: bool) {
+        sort(&mut self.hashes);
+        if !can_be_shortened {
+            return;
+        }
+        sort(&mut self.more);
+        let head = std::mem::take(&mut self.more);
+        let in_head = |hash: &u64| head.binary_search(hash).is_ok();
+        self.more.extend(self.hashes.iter().filter(|&hash| !in_head(hash)));
+        self.hashes.retain(in_head);
     }
 
     fn call(
@@ -303,16 +343,20 @@ impl Extractor {
                 }
             }
         }
-        if let Some(rerunnable) = action.rerunnable
-            && !error
-            && !(rerunnable.needs_pass && shows_failure(body))
+        let rerunnable =
+            action.rerunnable.filter(|how| !(error || how.needs_pass && shows_failure(body)));
+        entry.flags |= class_flag(action.class);
+        if (rerunnable.is_some() || action.class != Class::None)
             && let Some(cut) = note::cut(&result.text, self.rerunnable_chars)
         {
-            entry.flags |= result_flag::RERUNNABLE;
-            if rerunnable.even_if_used {
-                entry.flags |= result_flag::EVEN_IF_USED;
-            }
+            entry.flags |= result_flag::CUTTABLE;
             entry.cut_utf16 = narrow(cut.at_utf16);
+            if let Some(rerunnable) = rerunnable {
+                entry.flags |= result_flag::RERUNNABLE;
+                if rerunnable.even_if_used {
+                    entry.flags |= result_flag::EVEN_IF_USED;
+                }
+            }
         }
         entry
     }
@@ -351,12 +395,6 @@ impl Extractor {
             }
         }
     }
-
-    /// Terms in `hashes` that some result has shown before, as references.
-    fn known_terms(&mut self, log: &mut Log) -> Span {
-        sort(&mut self.hashes);
-        push_known(log, &self.hashes, &mut self.numbers)
-    }
 }
 
 /// Hash of a row's or message's id; never 0 or [`JOIN_RUN`], which have meanings of their own.
@@ -380,10 +418,19 @@ fn flags(result: &ToolResult<'_>) -> u16 {
     let mut set = |flag: u16, on: bool| flags |= if on { flag } else { 0 };
     set(result_flag::ERROR, result.is_error);
     set(result_flag::OPAQUE, result.opaque);
-    set(result_flag::NOTED, note::is_dropped_note(text) || note::cut_note(text).is_some());
+    set(result_flag::NOTED, note::is_noted(text));
     set(result_flag::STUB, lines::is_unchanged_stub(result.body()));
     set(result_flag::BLANK, text.trim().is_empty());
     flags
+}
+
+fn class_flag(class: Class) -> u16 {
+    match class {
+        Class::None => 0,
+        Class::Search => result_flag::SEARCH,
+        Class::Web => result_flag::WEB,
+        Class::Shell => result_flag::SHELL,
+    }
 }
 
 /// Which three bytes in a row a text holds, approximately: says no for almost every text that does

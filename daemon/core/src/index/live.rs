@@ -7,7 +7,7 @@
 use hashbrown::HashMap;
 
 use super::intern::NONE;
-use super::log::{self, Item, Log, ResultEntry, RowKind, result_flag};
+use super::log::{self, Item, Log, ResultEntry, RowKind, result_flag, text_flag};
 use crate::hash::Identity as Prehashed;
 use crate::settings::Settings;
 
@@ -97,6 +97,8 @@ pub(crate) struct Live {
     /// By call, the results that were referenced first by the part of its input that shortening
     /// would take away.
     bears: HashMap<u32, Vec<u32>, Prehashed>,
+    /// The same by assistant text, those too that it quotes or answers with a rule.
+    text_bears: HashMap<u32, Vec<u32>, Prehashed>,
     results: Vec<LiveResult>,
     by_id: HashMap<u32, u32, Prehashed>,
     /// Rows with items and the message that each belongs to, in context order.
@@ -123,6 +125,7 @@ impl Live {
             by_message_id: HashMap::default(),
             calls: HashMap::default(),
             bears: HashMap::default(),
+            text_bears: HashMap::default(),
             results: Vec::new(),
             by_id: HashMap::default(),
             rows: Vec::new(),
@@ -167,6 +170,12 @@ impl Live {
         self.bears.get(&call).map_or(&[], Vec::as_slice)
     }
 
+    /// Ordinals of the results that may stay only because of the end of this text, which shortening
+    /// would take away.
+    pub(crate) fn borne_by_text(&self, text: u32) -> &[u32] {
+        self.text_bears.get(&text).map_or(&[], Vec::as_slice)
+    }
+
     /// Rows with items and the message that each belongs to, in context order.
     pub(crate) fn rows(&self) -> &[(u32, u32)] {
         &self.rows
@@ -190,6 +199,8 @@ impl Live {
             + self.quoted.allocation_size()
             + self.bears.allocation_size()
             + self.bears.values().map(|borne| borne.capacity() * 4).sum::<usize>()
+            + self.text_bears.allocation_size()
+            + self.text_bears.values().map(|borne| borne.capacity() * 4).sum::<usize>()
             + self.unanswered.capacity() * 4
             + self.by_message_id.allocation_size()
             + self.calls.allocation_size()
@@ -265,24 +276,35 @@ impl Live {
 
     fn feed_text(&mut self, log: &Log, at: u32, message: u32) {
         let text = log.text(at);
+        let mut borne = Vec::new();
         self.use_terms(log.term_refs(text.uses), message, |_| {});
+        self.use_terms(log.term_refs(text.cut_uses), message, |ordinal| borne.push(ordinal));
         for &line in log.quotes(text.quotes) {
-            self.quote(log, line, message);
+            self.quote(log, line, message, |_| {});
         }
-        if text.blank {
-            return;
+        for &line in log.quotes(text.cut_quotes) {
+            self.quote(log, line, message, |ordinal| borne.push(ordinal));
         }
-        let results = &mut self.results;
-        self.unanswered.retain(|&ordinal| {
-            let Some(result) = results.get_mut(ordinal as usize) else { return false };
-            if result.message >= message {
-                return true;
-            }
-            if text.rule_word && message - result.message <= 2 {
-                result.flags |= live_flag::RULE_WORD;
-            }
-            false
-        });
+        if text.flags & text_flag::BLANK == 0 {
+            let in_cut = text.flags & text_flag::RULE_WORD_IN_CUT != 0;
+            let results = &mut self.results;
+            self.unanswered.retain(|&ordinal| {
+                let Some(result) = results.get_mut(ordinal as usize) else { return false };
+                if result.message >= message {
+                    return true;
+                }
+                if text.flags & text_flag::RULE_WORD != 0 && message - result.message <= 2 {
+                    result.flags |= live_flag::RULE_WORD;
+                    borne.extend(in_cut.then_some(ordinal));
+                }
+                false
+            });
+        }
+        if !borne.is_empty() {
+            borne.sort_unstable();
+            borne.dedup();
+            self.text_bears.insert(at, borne);
+        }
     }
 
     fn feed_call(&mut self, log: &Log, at: u32, message: u32) {
@@ -486,8 +508,9 @@ impl Live {
         }
     }
 
-    /// An assistant text quotes a line at a message.
-    fn quote(&mut self, log: &Log, line: u64, message: u32) {
+    /// An assistant text quotes a line at a message; `first` is told each result that was not quoted
+    /// before.
+    fn quote(&mut self, log: &Log, line: u64, message: u32, mut first: impl FnMut(u32)) {
         // Results come newest first, and their messages never grow on the way back: those at or
         // behind the mark are done.
         let done = self.quoted.get(&line).copied();
@@ -499,6 +522,9 @@ impl Live {
             let Some(result) = self.results.get_mut(ordinal as usize) else { continue };
             if result.entry != entry || result.message >= message {
                 continue;
+            }
+            if result.flags & live_flag::QUOTED == 0 {
+                first(ordinal);
             }
             result.flags |= live_flag::QUOTED;
             newest.get_or_insert(entry);

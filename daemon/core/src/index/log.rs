@@ -94,10 +94,21 @@ pub(crate) struct TextEntry {
     pub(crate) uses: Span,
     /// Quoting lines that some result had shown before, in the log's `quotes`.
     pub(crate) quotes: Span,
+    /// The same of what only the part says that shortening would take away.
+    pub(crate) cut_uses: Span,
+    pub(crate) cut_quotes: Span,
     pub(crate) chars: u32,
-    pub(crate) rule_word: bool,
-    pub(crate) blank: bool,
-    pub(crate) assistant: bool,
+    pub(crate) flags: u8,
+}
+
+/// Bits of [`TextEntry::flags`].
+pub(crate) mod text_flag {
+    pub(crate) const RULE_WORD: u8 = 1;
+    /// Only the part has it that shortening would take away.
+    pub(crate) const RULE_WORD_IN_CUT: u8 = 2;
+    pub(crate) const BLANK: u8 = 4;
+    /// Can be shortened.
+    pub(crate) const LONG: u8 = 8;
 }
 
 /// Bits of [`CallEntry::flags`].
@@ -150,6 +161,12 @@ pub(crate) mod result_flag {
     pub(crate) const BLANK: u16 = 64;
     /// Re-runnable even if it was used later.
     pub(crate) const EVEN_IF_USED: u16 = 128;
+    /// Its kind of output ([`crate::tools::Class`]).
+    pub(crate) const SEARCH: u16 = 256;
+    pub(crate) const WEB: u16 = 512;
+    pub(crate) const SHELL: u16 = 1024;
+    /// Becomes shorter when it is cut.
+    pub(crate) const CUTTABLE: u16 = 2048;
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]

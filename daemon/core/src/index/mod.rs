@@ -13,6 +13,7 @@ pub(crate) mod log;
 mod path;
 mod quotable;
 mod snapshot;
+mod wire;
 
 use std::borrow::Cow;
 
@@ -21,6 +22,7 @@ pub use snapshot::{FORMAT as SNAPSHOT_FORMAT, SnapshotError};
 
 use crate::record::{self, About, Compacted, Host, Record, Role, Row, Skip, Usage};
 use crate::settings::Settings;
+use crate::tokens::{self, Meter, Ratio};
 use extract::{Extractor, JOIN_RUN, Open, id_hash};
 use intern::NONE;
 use live::Live;
@@ -76,6 +78,7 @@ pub struct Index {
     path: Path,
     open: Open,
     facts: Facts,
+    tokens: Meter,
     /// The file is a sub-agent's: its sidechain rows are the conversation.
     sidechain_file: Option<bool>,
     /// Rows were logged that the live structure does not hold yet.
@@ -94,6 +97,7 @@ impl Index {
             path: Path::default(),
             open: Open::default(),
             facts: Facts::default(),
+            tokens: Meter::new(host),
             sidechain_file: None,
             stale: false,
             settings: settings.clone(),
@@ -118,6 +122,18 @@ impl Index {
         &self.facts
     }
 
+    /// How many tokens its characters take.
+    #[must_use]
+    pub fn meter(&self) -> &Meter {
+        &self.tokens
+    }
+
+    /// Characters per token now, by [`Index::meter`].
+    #[must_use]
+    pub fn ratio(&self) -> Ratio {
+        self.tokens.ratio()
+    }
+
     /// API messages in the context. Call [`Index::settle`] first.
     #[must_use]
     pub fn messages(&self) -> usize {
@@ -137,6 +153,7 @@ impl Index {
             + self.live.heap_bytes()
             + self.path.heap_bytes()
             + self.open.heap_bytes()
+            + self.tokens.heap_bytes()
     }
 
     /// Takes in one complete line, without its newline, that starts at byte `offset` of its file.
@@ -166,6 +183,7 @@ impl Index {
                     return;
                 }
                 self.facts.compactions += 1;
+                self.tokens.cut();
                 let at = self.log.len();
                 let preserved: Vec<u64> =
                     boundary.preserved.iter().map(|uuid| id_hash(Some(uuid))).collect();
@@ -193,6 +211,7 @@ impl Index {
             Record::Turn { cwd, model } => {
                 note(&mut self.facts.cwd, cwd);
                 note(&mut self.facts.model, model);
+                model.iter().for_each(|model| self.tokens.model(model));
             }
             Record::InnerCommand(command) => {
                 if !self.open.scripts.is_empty() {
@@ -201,10 +220,14 @@ impl Index {
             }
             Record::RolledBack { turns } => {
                 let up = *turns;
+                self.tokens.cut();
                 self.push(RowEntry { up, kind: RowKind::RolledBack, line, offset, ..EMPTY });
                 self.stale = true;
             }
-            Record::Usage(usage) => self.facts.usage = Some(*usage),
+            Record::Usage(usage) => {
+                self.facts.usage = Some(*usage);
+                self.tokens.count(usage);
+            }
         }
     }
 
@@ -219,6 +242,7 @@ impl Index {
         self.note_about(&row.about);
         let leaf = self.path.leaf();
         let Some(at) = self.log_row(row, line, offset, 0) else { return };
+        self.measure(row, at);
         if self.stale {
             return;
         }
@@ -233,9 +257,23 @@ impl Index {
         }
     }
 
+    fn measure(&mut self, row: &Row<'_>, at: u32) {
+        let RowEntry { uuid, message, up, flags, .. } = self.log.row(at);
+        match self.host {
+            Host::Codex => self.tokens.codex(row),
+            // A row that stands there already is no part of any context.
+            Host::Claude if flags & row_flag::TWICE != 0 => {}
+            Host::Claude => {
+                let in_tree = uuid != 0;
+                self.tokens.claude(row, tokens::Place { at, up, message, in_tree });
+            }
+        }
+    }
+
     fn apply_compacted(&mut self, compacted: &Compacted<'_>, line: u32, offset: u64) {
         self.facts.compactions += 1;
         self.facts.sealed = compacted.sealed;
+        self.tokens.cut();
         self.push(RowEntry { kind: RowKind::Compacted, line, offset, ..EMPTY });
         self.live = Live::new(&self.settings);
         for row in &compacted.rows {
@@ -295,6 +333,7 @@ impl Index {
         note(&mut facts.version, &about.version);
         note(&mut facts.model, &about.model);
         note(&mut facts.timestamp, &about.timestamp);
+        about.model.iter().for_each(|model| self.tokens.model(model));
         if about.usage.is_some() {
             facts.usage = about.usage;
         }

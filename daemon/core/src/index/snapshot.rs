@@ -14,14 +14,16 @@ use super::live::Live;
 use super::log::{CallEntry, Item, LeafCut, Log, ResultEntry, RowEntry, RowKind, Span, TextEntry};
 use super::path::Path;
 use super::quotable::{More, Quotable};
+use super::wire::{Wire, wire_struct};
 use super::{Facts, Index};
 use crate::hash::hash;
 use crate::record::{Host, InnerCommand, Usage};
 use crate::settings::Settings;
-use crate::tools::{Action, Rerunnable, ToolKind, Writes};
+use crate::tokens::{Between, Interval, Meter, Request};
+use crate::tools::{Action, Class, Rerunnable, ToolKind, Writes};
 
 /// Number of the layout. Raise it with every change of what is stored or of what terms are.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 const MAGIC: &[u8; 8] = b"cpdindex";
 
@@ -61,6 +63,7 @@ impl Index {
         self.host.put(&mut body);
         self.sidechain_file.put(&mut body);
         self.facts.put(&mut body);
+        self.tokens.put(&mut body);
         self.log.put(&mut body);
         self.open.put(&mut body);
         self.path_start().put(&mut body);
@@ -100,6 +103,7 @@ impl Index {
         let host = Host::take(rest)?;
         let sidechain_file = Wire::take(rest)?;
         let facts = Facts::take(rest)?;
+        let tokens = Meter::take(rest)?;
         let log = Log::take(rest)?;
         let open = Open::take(rest)?;
         let path = Path::of(&log, u32::take(rest)?);
@@ -111,6 +115,7 @@ impl Index {
             path,
             open,
             facts,
+            tokens,
             sidechain_file,
             stale: true,
             settings: settings.clone(),
@@ -128,6 +133,7 @@ impl Index {
 fn fingerprint(settings: &Settings) -> u64 {
     let shaping = (
         settings.rerunnable_chars,
+        settings.text_fraction,
         &settings.rerunnable,
         &settings.rerunnable_tests,
         env!("CARGO_PKG_VERSION"),
@@ -147,44 +153,9 @@ pub(super) fn own_command(command: &InnerCommand<'_>) -> InnerCommand<'static> {
     }
 }
 
-/// A value with a fixed form in bytes (little endian, lengths before contents).
-trait Wire: Sized {
-    fn put(&self, out: &mut Vec<u8>);
-    fn take(rest: &mut &[u8]) -> Option<Self>;
-}
-
-macro_rules! wire_number {
-    ($($kind:ty),*) => {$(
-        impl Wire for $kind {
-            fn put(&self, out: &mut Vec<u8>) {
-                out.extend_from_slice(&self.to_le_bytes());
-            }
-            fn take(rest: &mut &[u8]) -> Option<Self> {
-                let (head, tail) = rest.split_first_chunk()?;
-                *rest = tail;
-                Some(Self::from_le_bytes(*head))
-            }
-        }
-    )*};
-}
-wire_number!(u8, u16, u32, u64);
-
-macro_rules! wire_struct {
-    ($kind:ty { $($field:ident),* $(,)? }) => {
-        impl Wire for $kind {
-            fn put(&self, out: &mut Vec<u8>) {
-                $(self.$field.put(out);)*
-            }
-            fn take(rest: &mut &[u8]) -> Option<Self> {
-                $(let $field = Wire::take(rest)?;)*
-                Some(Self { $($field),* })
-            }
-        }
-    };
-}
 wire_struct!(Span { start, end });
 wire_struct!(RowEntry { uuid, message, offset, line, items_end, up, kind, flags });
-wire_struct!(TextEntry { uses, quotes, chars, rule_word, blank, assistant });
+wire_struct!(TextEntry { uses, quotes, cut_uses, cut_quotes, chars, flags });
 wire_struct!(CallEntry { id, tool, uses, cut_uses, chars, cut_chars, leaves, flags });
 wire_struct!(LeafCut { leaf, utf16, cut_utf16, removed });
 wire_struct!(ResultEntry {
@@ -233,89 +204,25 @@ wire_struct!(Facts {
     compactions,
     sealed
 });
+wire_struct!(Between { chars, result_chars, results, opaque });
+wire_struct!(Interval { chars, result_chars, results, tokens });
+wire_struct!(Request { message, row, input, output });
+wire_struct!(Meter {
+    host,
+    prior,
+    ratios,
+    request,
+    earlier,
+    between,
+    ahead,
+    called,
+    newest,
+    intervals
+});
 wire_struct!(Rerunnable { needs_pass, even_if_used });
-wire_struct!(Action { kind, read, writes, rerunnable, mixed });
+wire_struct!(Action { kind, read, writes, rerunnable, mixed, class });
 wire_struct!(OpenCall { tool, input, action, commands });
 wire_struct!(Open { calls, scripts });
-
-impl Wire for bool {
-    fn put(&self, out: &mut Vec<u8>) {
-        u8::from(*self).put(out);
-    }
-    fn take(rest: &mut &[u8]) -> Option<Self> {
-        match u8::take(rest)? {
-            0 => Some(false),
-            1 => Some(true),
-            _ => None,
-        }
-    }
-}
-
-impl<T: Wire> Wire for Option<T> {
-    fn put(&self, out: &mut Vec<u8>) {
-        self.is_some().put(out);
-        if let Some(value) = self {
-            value.put(out);
-        }
-    }
-    fn take(rest: &mut &[u8]) -> Option<Self> {
-        Some(if bool::take(rest)? { Some(T::take(rest)?) } else { None })
-    }
-}
-
-impl<T: Wire> Wire for Vec<T> {
-    fn put(&self, out: &mut Vec<u8>) {
-        (self.len() as u64).put(out);
-        for value in self {
-            value.put(out);
-        }
-    }
-    fn take(rest: &mut &[u8]) -> Option<Self> {
-        let len = usize::try_from(u64::take(rest)?).ok()?;
-        // A value takes at least a byte: a length that cannot be true reserves nothing.
-        let mut values = Self::with_capacity(len.min(rest.len()));
-        for _ in 0..len {
-            values.push(T::take(rest)?);
-        }
-        Some(values)
-    }
-}
-
-impl Wire for [u64; 6] {
-    fn put(&self, out: &mut Vec<u8>) {
-        self.iter().for_each(|value| value.put(out));
-    }
-    fn take(rest: &mut &[u8]) -> Option<Self> {
-        let mut values = [0; 6];
-        for value in &mut values {
-            *value = u64::take(rest)?;
-        }
-        Some(values)
-    }
-}
-
-impl Wire for String {
-    fn put(&self, out: &mut Vec<u8>) {
-        (self.len() as u64).put(out);
-        out.extend_from_slice(self.as_bytes());
-    }
-    fn take(rest: &mut &[u8]) -> Option<Self> {
-        let len = usize::try_from(u64::take(rest)?).ok()?;
-        let (head, tail) = rest.split_at_checked(len)?;
-        *rest = tail;
-        Self::from_utf8(head.to_vec()).ok()
-    }
-}
-
-impl Wire for Cow<'static, str> {
-    fn put(&self, out: &mut Vec<u8>) {
-        (self.len() as u64).put(out);
-        out.extend_from_slice(self.as_bytes());
-    }
-    fn take(rest: &mut &[u8]) -> Option<Self> {
-        String::take(rest).map(Cow::Owned)
-    }
-}
 
 impl Wire for Hashes {
     fn put(&self, out: &mut Vec<u8>) {
@@ -368,16 +275,6 @@ impl Wire for InnerCommand<'static> {
             reads: Wire::take(rest)?,
             failed: Wire::take(rest)?,
         })
-    }
-}
-
-impl<A: Wire, B: Wire> Wire for (A, B) {
-    fn put(&self, out: &mut Vec<u8>) {
-        self.0.put(out);
-        self.1.put(out);
-    }
-    fn take(rest: &mut &[u8]) -> Option<Self> {
-        Some((A::take(rest)?, B::take(rest)?))
     }
 }
 
@@ -463,6 +360,15 @@ impl Wire for ToolKind {
     fn take(rest: &mut &[u8]) -> Option<Self> {
         let number = u8::take(rest)?;
         Self::ALL.iter().copied().find(|&kind| kind as u8 == number)
+    }
+}
+
+impl Wire for Class {
+    fn put(&self, out: &mut Vec<u8>) {
+        (*self as u8).put(out);
+    }
+    fn take(rest: &mut &[u8]) -> Option<Self> {
+        Self::ALL.get(usize::from(u8::take(rest)?)).copied()
     }
 }
 

@@ -5,13 +5,15 @@
 mod ladder;
 mod latest_read;
 mod never_drop;
+mod over_budget;
 mod pass;
 mod pinned;
 mod referenced;
 mod rerunnable;
 mod superseded;
 
-pub use pass::{Decided, Pass, Totals, tokens_estimate};
+pub use over_budget::Class;
+pub use pass::{Decided, Pass, TextPart, Totals};
 
 use std::collections::BTreeSet;
 
@@ -46,6 +48,7 @@ pub enum Rule {
     Unreferenced,
     Rerunnable,
     NoGain,
+    OverBudget,
 }
 
 impl Rule {
@@ -65,6 +68,7 @@ impl Rule {
             Self::Unreferenced => "unreferenced",
             Self::Rerunnable => "rerunnable",
             Self::NoGain => "no_gain",
+            Self::OverBudget => "over_budget",
         }
     }
 }
@@ -91,6 +95,7 @@ pub enum Reason {
     NothingUsed,
     CheapToRerun(u32),
     NoteNotShorter,
+    OverBudget(Class),
 }
 
 impl Reason {
@@ -124,6 +129,7 @@ impl Reason {
                 format!("cheap to run again: first {chars} characters stay")
             }
             Self::NoteNotShorter => "the note in its place would not be shorter".into(),
+            Self::OverBudget(class) => format!("over the budget: {}", class.text()),
         }
     }
 }

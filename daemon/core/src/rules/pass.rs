@@ -1,11 +1,13 @@
 //! A pass: the ladder asked for every result of a context, with what it would free.
 
-use super::{CallFate, Case, Decision, Pins, Profile, Reason, Rule, Ruling, ladder};
+use super::{
+    CallFate, Case, Class, Decision, Pins, Profile, Reason, Rule, Ruling, ladder, over_budget,
+};
 use crate::index::live::{Live, LiveResult};
-use crate::index::log::{Log, ResultEntry, call_flag};
+use crate::index::log::{Item, Log, ResultEntry, RowKind, call_flag, result_flag, text_flag};
 use crate::index::{History, Index, LeafCut};
 use crate::note;
-use crate::record::Host;
+use crate::settings::Settings;
 
 /// One result with its decision.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -35,6 +37,24 @@ pub struct Decided<'a> {
     /// Characters that result and call take up afterwards less than before; never negative where
     /// the profile forbids growth.
     pub freed_chars: i64,
+}
+
+/// An assistant's text that can be shortened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TextPart {
+    at: u32,
+    /// Its characters.
+    pub chars: u32,
+    /// So many of them stay.
+    pub keep: u32,
+}
+
+impl TextPart {
+    /// Characters that shortening frees.
+    #[must_use]
+    pub fn freed_chars(&self) -> i64 {
+        i64::from(self.chars) - i64::from(self.keep) - note::text_chars(self.chars, self.keep)
+    }
 }
 
 /// Sums of a pass. Characters are Unicode scalar values.
@@ -161,6 +181,106 @@ impl<'a> Pass<'a> {
         self.live.rows().iter().map(|&(row, message)| (self.log.row(row).uuid, message))
     }
 
+    /// Whether the result at an ordinal holds something that is no text.
+    #[must_use]
+    pub fn is_opaque(&self, ordinal: usize) -> bool {
+        self.live
+            .results()
+            .get(ordinal)
+            .is_some_and(|result| self.log.result(result.entry).flags & result_flag::OPAQUE != 0)
+    }
+
+    /// The numbers of the rules.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        self.index.settings()
+    }
+
+    /// How easily the result at an ordinal can be had again, if it may be cut over the budget.
+    pub(crate) fn class(&self, ordinal: usize) -> Option<Class> {
+        let &result = self.live.results().get(ordinal)?;
+        over_budget::rule(&self.case(ordinal, result)).map(|(class, _)| class)
+    }
+
+    /// The result at an ordinal, cut over the budget; `None` if it may not be, or would not become
+    /// shorter.
+    pub(crate) fn over_budget(&self, ordinal: usize) -> Option<Decided<'a>> {
+        let &result = self.live.results().get(ordinal)?;
+        let case = self.case(ordinal, result);
+        let (_, ruling) = over_budget::rule(&case)?;
+        let fate = self.call_fate(ruling, &case);
+        let freed = self.freed(ruling.decision, fate, &case);
+        (freed > 0).then(|| self.ruled(&case, ruling, fate, freed))
+    }
+
+    /// Whether a result stays only as long as something points to it: then nothing that does may go.
+    pub(crate) fn rests_on_uses(&self, ordinal: usize) -> bool {
+        let Some(&result) = self.live.results().get(ordinal) else { return false };
+        let case = self.case(ordinal, result);
+        let ruling = ladder::decide(&case);
+        let for_good = match ruling.rule {
+            Rule::Noted | Rule::Superseder => true,
+            Rule::Pinned => matches!(
+                ruling.reason,
+                Reason::FirstMessage | Reason::Error | Reason::UnchangedStub | Reason::StubTarget
+            ),
+            _ => false,
+        };
+        if for_good {
+            return false;
+        }
+        let gone = Ruling::drop(Rule::Unreferenced, Reason::NothingUsed);
+        self.profile == Profile::Reference
+            || self.freed(Decision::Drop, self.call_fate(gone, &case), &case) > 0
+    }
+
+    /// The assistant's text in the row at a place among [`Pass::rows`], if it can be shortened: the
+    /// only text of its row, long, not shortened before, in none of the pinned messages.
+    pub(crate) fn text(&self, place: usize) -> Option<TextPart> {
+        let &(row, message) = self.live.rows().get(place)?;
+        if message == 0 || message + self.settings().pin_last >= self.live.messages() {
+            return None;
+        }
+        if self.log.row(row).kind != RowKind::Assistant {
+            return None;
+        }
+        let mut texts = self.log.items(row).iter().filter_map(|item| match item {
+            Item::Text(text) => Some(*text),
+            _ => None,
+        });
+        let (Some(at), None) = (texts.next(), texts.next()) else { return None };
+        let entry = self.log.text(at);
+        if entry.flags & text_flag::LONG == 0 {
+            return None;
+        }
+        let keep = note::text_keep(entry.chars, self.settings().text_fraction)?;
+        Some(TextPart { at, chars: entry.chars, keep })
+    }
+
+    /// Ordinals of the results that may stay only because of the long part of the input of a result's
+    /// call.
+    pub(crate) fn borne_by_call(&self, ordinal: usize) -> &[u32] {
+        let result = self.live.results().get(ordinal);
+        result.map_or(&[], |result| self.live.borne_by(self.log.result(result.entry).id))
+    }
+
+    /// Ordinals of the results that may stay only because of what a text would lose.
+    pub(crate) fn borne_by_text(&self, text: &TextPart) -> &[u32] {
+        self.live.borne_by_text(text.at)
+    }
+
+    /// Line of the transcript of the row at a place among [`Pass::rows`], from 0.
+    #[must_use]
+    pub fn row_line(&self, place: usize) -> Option<u32> {
+        self.live.rows().get(place).map(|&(row, _)| self.log.row(row).line)
+    }
+
+    /// Characters of the context.
+    #[must_use]
+    pub fn chars(&self) -> u64 {
+        self.live.chars()
+    }
+
     /// Sums over all results.
     #[must_use]
     pub fn totals(&self) -> Totals {
@@ -191,8 +311,6 @@ impl<'a> Pass<'a> {
 
     fn decided(&self, ordinal: usize, result: LiveResult) -> Decided<'a> {
         let case = self.case(ordinal, result);
-        let entry = case.entry;
-        let row = self.log.row(entry.row);
         let mut ruling = ladder::decide(&case);
         let mut fate = self.call_fate(ruling, &case);
         let mut freed = self.freed(ruling.decision, fate, &case);
@@ -201,11 +319,17 @@ impl<'a> Pass<'a> {
             fate = CallFate::Kept;
             freed = 0;
         }
+        self.ruled(&case, ruling, fate, freed)
+    }
+
+    fn ruled(&self, case: &Case<'_>, ruling: Ruling, fate: CallFate, freed: i64) -> Decided<'a> {
+        let entry = case.entry;
+        let row = self.log.row(entry.row);
         Decided {
             id: self.log.names.get(entry.id),
-            tool: self.log.names.get(self.log.call(result.call).tool),
+            tool: self.log.names.get(self.log.call(case.result.call).tool),
             chars: entry.chars,
-            message: result.message,
+            message: case.result.message,
             line: row.line,
             offset: row.offset,
             ruling,
@@ -274,7 +398,8 @@ impl<'a> Pass<'a> {
 }
 
 impl Totals {
-    fn count(&mut self, decided: &Decided<'_>) {
+    /// Counts a result.
+    pub fn count(&mut self, decided: &Decided<'_>) {
         self.results += 1;
         match decided.ruling.decision {
             Decision::Keep => self.kept += 1,
@@ -288,14 +413,4 @@ impl Totals {
 /// A result that shows a file keeps its call in every profile.
 fn is_read(entry: ResultEntry) -> bool {
     entry.read != u32::MAX
-}
-
-/// An estimate of model tokens from characters, by host (median characters
-/// per token of tool results as the hosts account for them).
-#[must_use]
-pub fn tokens_estimate(host: Host, chars: u64) -> u64 {
-    match host {
-        Host::Claude => chars * 10 / 24,
-        Host::Codex => chars * 10 / 37,
-    }
 }
