@@ -1,6 +1,6 @@
 //! The focus text: what a host's own summary should keep word for word (`docs/hooks.md`).
 //!
-//! The index says which few rows to read again ([`Index::focus_plan`]), an edge reads them, and
+//! The index says which few rows to read again ([`crate::index::Index::focus_plan`]), an edge reads them, and
 //! [`Material::write`] makes the text. Nothing depends on the length of the session. What comes from
 //! tools stands only as short quoted data in backticks, never as a heading or a line of its own words.
 

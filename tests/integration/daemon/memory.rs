@@ -40,8 +40,11 @@ fn over_the_budget_sessions_go_to_disk_and_still_answer() {
         let known = status["sessions"]["known"] == ids.len();
         (known && status["sessions"]["bulk_queue"] == 0).then_some(())
     });
-    let status = daemon.client.status();
-    assert!(memory(&status) <= 1 << 20, "{status}");
+    // The upkeep that the queue asks for runs on another thread.
+    let status = eventually("the budget holds", || {
+        let status = daemon.client.status();
+        (memory(&status) <= 1 << 20).then_some(status)
+    });
     let indexed = status["sessions"]["indexed"].as_u64().unwrap();
     assert!(indexed < ids.len() as u64, "{status}");
     assert!(daemon.client.stats()["snapshots_saved"].as_u64().unwrap() > 0);
