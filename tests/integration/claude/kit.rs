@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use compactd_core::note::NON_TEXT;
+use compactd_core::note;
 use compactd_tests::harness::host::{Host, Kind, MockApi, Run, Session, claude, wire};
 use compactd_tests::harness::{Home, Process};
 use serde_json::{Value, json};
@@ -36,18 +36,15 @@ impl Stage {
         Some(Self { daemon: None, host, api, home })
     }
 
-    /// What the daemon would do now with each result of a session: its id and what would be left
-    /// of it, `None` if it stays whole.
+    /// What the daemon's newest answer for a session says of each result, by id: `keep`, `truncate` or
+    /// `drop`.
     #[track_caller]
-    pub(super) fn decisions(&self, session: &str) -> BTreeMap<String, Option<String>> {
-        let path = format!("/v1/sessions/{session}/explain");
-        let explained = self.daemon.as_ref().unwrap().client.get(&path).good();
-        let results = explained["results"].as_array().unwrap();
-        let left = |result: &Value| result["left"].as_str().map(str::to_owned);
-        results
-            .iter()
-            .map(|result| (result["id"].as_str().unwrap().to_owned(), left(result)))
-            .collect()
+    pub(super) fn decisions(&self, session: &str) -> BTreeMap<String, String> {
+        let path = format!("/v1/sessions/{session}/passes/last");
+        let pass = self.daemon.as_ref().unwrap().client.get(&path).good();
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let results = pass["results"].as_array().unwrap();
+        results.iter().map(|result| (text(&result["id"]), text(&result["decision"]))).collect()
     }
 
     /// Compacts by hand and says one more prompt. Gives the decisions, the request before the
@@ -55,9 +52,9 @@ impl Stage {
     #[track_caller]
     pub(super) fn compact(&self, session: &mut Session) -> Compacted {
         let before = last(session).clone();
-        let decisions = self.decisions(&session.id);
         let events = session.prompt("/compact");
         assert!(events.iter().any(|event| event["compact_result"] == "success"), "{events:?}");
+        let decisions = self.decisions(&session.id);
         session.prompt("What now?");
         Compacted { decisions, before, after: last(session) }
     }
@@ -75,7 +72,7 @@ pub(super) fn last(session: &Session) -> Value {
 
 /// A compaction as the wire shows it.
 pub(super) struct Compacted {
-    pub(super) decisions: BTreeMap<String, Option<String>>,
+    pub(super) decisions: BTreeMap<String, String>,
     pub(super) before: Value,
     pub(super) after: Value,
 }
@@ -89,15 +86,10 @@ impl Compacted {
         let wanted: Vec<Value> = skeleton(&self.before)
             .into_iter()
             .map(|mut block| {
-                if let Some(Some(left)) = self.decisions.get(block["id"].as_str().unwrap_or(""))
-                    && block["kind"] == "result"
-                {
-                    block["text"] = json!(left);
-                } else if let Some(kept) =
-                    block["text"].as_str().and_then(|t| t.strip_suffix("[image]"))
-                    && block["kind"] == "result"
-                {
-                    block["text"] = json!(format!("{kept}{NON_TEXT}"));
+                if block["kind"] == "result" {
+                    let text = block["text"].as_str().unwrap();
+                    let id = block["id"].as_str().unwrap();
+                    block["text"] = json!(left(text, self.decisions.get(id)));
                 }
                 block
             })
@@ -108,8 +100,20 @@ impl Compacted {
             assert_eq!(wanted, got, "block {at} of\n{}", wire::outline(&self.after));
         }
         assert_eq!(wanted.len(), got.len(), "{}", wire::outline(&self.after));
-        let gone = self.decisions.iter().filter(|(_, left)| left.is_some());
+        let gone = self.decisions.iter().filter(|(_, decision)| *decision != "keep");
         gone.map(|(id, _)| id.clone()).collect()
+    }
+}
+
+/// What stands in the place of a result's text.
+fn left(text: &str, decision: Option<&String>) -> String {
+    match decision.map(String::as_str) {
+        Some("drop") => note::dropped(text.chars().count()),
+        Some("truncate") => note::cut(text, 200).unwrap().left,
+        _ => match text.strip_suffix("[image]") {
+            Some(kept) => format!("{kept}{}", note::NON_TEXT),
+            None => text.to_owned(),
+        },
     }
 }
 

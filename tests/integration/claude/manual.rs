@@ -15,8 +15,13 @@ fn the_next_request_holds_exactly_the_rewrite() {
     stage.api.script(work.steps);
     let mut session = stage.host.start();
     session.prompt("Mend all of it.");
+    let explained = stage.daemon.as_ref().unwrap().client.explain(&session.id, "");
     let compacted = stage.compact(&mut session);
     let gone = compacted.assert_exact();
+    let foretold = explained["results"].as_array().unwrap().iter();
+    for result in foretold {
+        assert_eq!(compacted.decisions[result["id"].as_str().unwrap()], result["decision"]);
+    }
     for id in &work.removed {
         assert!(gone.contains(id), "{id} stays");
         assert!(notes(&compacted.after).contains_key(id), "{id} has no note");

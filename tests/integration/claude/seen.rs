@@ -34,7 +34,7 @@ fn one_line_for_each_compaction_and_the_pass_that_ran() {
 
     let pass = eventually("the pass is known to be applied", || {
         let pass = stage.home.compactctl(&["explain", &run.id, "--pass", "last", "--json"]).json();
-        (pass["pass"]["state"] == "applied").then_some(pass["pass"].clone())
+        (pass["state"] == "applied").then_some(pass)
     });
     let results = pass["results"].as_array().unwrap();
     let told: Vec<&str> = results
@@ -86,9 +86,9 @@ fn on_a_screen() {
     terminal.type_line("Mend all of it.");
     terminal.wait_for("All of it is mended.");
     let before = stage.api.last_turn().body.clone();
-    let decisions = stage.decisions(&terminal.id);
     terminal.type_line("/compact");
     terminal.wait_for("what went: compactctl explain");
+    let decisions = stage.decisions(&terminal.id);
     stage.api.script([compactd_tests::harness::host::Step::text("Going on then.")]);
     terminal.type_line("What now?");
     terminal.wait_for("Going on then.");
