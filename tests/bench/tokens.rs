@@ -2,7 +2,7 @@
 //!
 //! A figure and no race: `COMPACTD_CORPORA` names the folder of sessions; without it nothing is
 //! measured. Per result: intervals between two requests in which exactly one result of more than
-//! 4,000 characters came in. Per session: the sum over all its intervals.
+//! 4,000 characters, and nothing else, came in. Per session: their sum.
 
 use std::path::{Path, PathBuf};
 
@@ -89,15 +89,16 @@ fn session(path: &Path, wanted: Host, errors: &mut [Errors; 3]) {
         known = measured;
         let model = Ratio::of(host, index.facts().model.as_deref());
         let tokens = interval.tokens as f64;
+        let one = interval.results == 1 && interval.chars == interval.result_chars;
+        if !one || interval.chars <= LARGE_CHARS {
+            return;
+        }
         truth += tokens;
         let estimates =
             [interval.chars / 4, model.tokens(interval.chars), online.tokens(interval.chars)];
-        let one = interval.results == 1 && interval.chars == interval.result_chars;
         for ((estimate, sum), errors) in estimates.into_iter().zip(&mut sums).zip(&mut *errors) {
             *sum += estimate as f64;
-            if one && interval.chars > LARGE_CHARS {
-                errors.results.push((estimate as f64 - tokens) / tokens * 100.0);
-            }
+            errors.results.push((estimate as f64 - tokens) / tokens * 100.0);
         }
     });
     if truth > 0.0 {

@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
+use compactd_core::escalate::{Held, Occasion, Sizes, escalate};
 use compactd_core::index::{History, Index};
 use compactd_core::record::Host;
 use compactd_core::rules::{Decision, Pins, Profile};
 use compactd_core::settings::Settings;
-use compactd_tests::apply::{apply, normalised};
+use compactd_tests::apply::{apply, apply_escalated, normalised};
 use compactd_tests::compare::{Question, difference};
 use compactd_transcript::load::for_each_line;
 
@@ -125,10 +126,29 @@ fn twice(host: Host, lines: &[Vec<u8>]) -> Result<(), String> {
     let first = once(&normalised(host, lines));
     let index = fed(host, &settings, &first);
     let pass = index.pass(History::Context, Profile::Standard, &Pins::default());
-    match pass.iter().find(|decided| decided.ruling.decision != Decision::Keep) {
-        Some(again) => {
-            Err(format!("a second pass changes {} ({})", again.id, again.ruling.rule.name()))
-        }
-        None => Ok(()),
+    if let Some(again) = pass.iter().find(|decided| decided.ruling.decision != Decision::Keep) {
+        return Err(format!("a second pass changes {} ({})", again.id, again.ruling.rule.name()));
     }
+    to_a_budget(host, lines)
+}
+
+/// Half of the context, twice: the second pass finds nothing to do.
+fn to_a_budget(host: Host, lines: &[Vec<u8>]) -> Result<(), String> {
+    let settings = Settings::default();
+    let lines = normalised(host, lines);
+    let before = fed(host, &settings, &lines);
+    let pass = |index| Index::pass(index, History::Context, Profile::Standard, &Pins::default());
+    let first = pass(&before);
+    let whole = Sizes::of(before.ratio(), first.chars());
+    let sizes = Sizes { budget: Some(whole.left(0) / 2), ..whole };
+    let made = escalate(&first, &Held::whole(&first), &sizes, Occasion::default());
+    let after = fed(host, &settings, &apply_escalated(host, &lines, &first, &made));
+    let second = pass(&after);
+    let sizes = Sizes { chars: second.chars(), ..sizes };
+    let held = Held::whole(&second);
+    let again = escalate(&second, &held, &sizes, Occasion::default());
+    if held.gone.is_empty() && again.results.is_empty() && again.texts.is_empty() {
+        return Ok(());
+    }
+    Err(format!("to a budget, a second pass changes {:?} {again:?}", held.gone))
 }

@@ -82,6 +82,7 @@ fn budget(escalation: &Escalation) -> String {
     let chars: u64 = texts.iter().map(|text| text.chars.saturating_sub(text.keep)).sum();
     let shortened = match texts.len() {
         0 => String::new(),
+        1 => format!(", one text shortened by {} characters", rough(chars)),
         texts => {
             format!(", {} texts shortened by {} characters", number(texts as u64), rough(chars))
         }

@@ -1,4 +1,5 @@
-use compactd_api::{CallFate, History, Host, Profile, Text};
+use compactd_api::sessions::ShortenedText;
+use compactd_api::{CallFate, History, Host, Level, Profile, Text};
 
 use super::*;
 
@@ -50,6 +51,7 @@ fn explain() -> Explain<'static> {
             tokens_before: 70_000,
             tokens_after: 50_000,
         },
+        escalation: None,
     }
 }
 
@@ -100,4 +102,18 @@ fn an_id_cannot_steer_the_terminal() {
     for detail in [Detail::All, Detail::Largest(5)] {
         assert!(!view(&explain, detail, &Ui::plain(100)).contains('\u{1b}'));
     }
+}
+
+#[test]
+fn a_budget_has_a_line_of_its_own() {
+    let mut explain = explain();
+    let text = ShortenedText { line: 3, chars: 9_000, keep: 4_000 };
+    explain.escalation =
+        Some(Escalation { budget: 60_000, left: 58_000, level: Level::Texts, texts: vec![text] });
+    let text = view(&explain, Detail::Largest(1), &Ui::plain(100));
+    let line = text.lines().nth(2).unwrap();
+    assert_eq!(
+        line,
+        "budget 60k tokens, level texts: about 58k left, one text shortened by 5k characters"
+    );
 }

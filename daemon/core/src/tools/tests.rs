@@ -92,6 +92,60 @@ fn reads() {
 }
 
 #[test]
+fn classes_of_output() {
+    let tools = Tools::default();
+    let class = |tool: &str, key: &str, text: &str| {
+        tools.action(Host::Claude, tool, &[string(key, text)], Some("/w")).class
+    };
+    for (command, wanted) in [
+        ("rg -n total src", Class::Search),
+        ("cd x && grep -rn 'a b' . | sort | head -5", Class::Search),
+        ("find . -name '*.rs' | xargs wc -l; echo; git grep total", Class::Search),
+        ("git log --grep total", Class::Shell),
+        ("curl -s https://a.example/ | jq .", Class::Web),
+        ("wget -qO- a.example; curl b.example", Class::Web),
+        ("curl a.example && rg x", Class::Shell),
+        ("cargo build", Class::Shell),
+        ("echo done", Class::Shell),
+        ("", Class::Shell),
+    ] {
+        assert_eq!(class("Bash", "command", command), wanted, "{command}");
+    }
+    for (tool, wanted) in [
+        ("Grep", Class::Search),
+        ("LS", Class::Search),
+        ("WebFetch", Class::Web),
+        ("BashOutput", Class::Shell),
+        ("Read", Class::None),
+        ("Edit", Class::None),
+        ("Task", Class::None),
+        ("TodoWrite", Class::None),
+        ("ExitPlanMode", Class::None),
+        ("mcp__server__search", Class::None),
+        ("unheard_of", Class::None),
+    ] {
+        assert_eq!(class(tool, "pattern", "x"), wanted, "{tool}");
+    }
+    let ran = |command: &'static str| InnerCommand {
+        id: "e".into(),
+        cwd: None,
+        command: command.into(),
+        reads: Vec::new(),
+        failed: false,
+    };
+    let inner = |mixed: bool, commands: &[&'static str]| {
+        let class = if mixed { Class::None } else { Class::Shell };
+        let outer = Action { kind: ToolKind::Code, mixed, class, ..Action::default() };
+        let commands: Vec<_> = commands.iter().map(|command| ran(command)).collect();
+        tools.inner(outer, commands.iter()).class
+    };
+    assert_eq!(inner(false, &["rg a", "grep b c"]), Class::Search);
+    assert_eq!(inner(false, &["rg a", "make"]), Class::Shell);
+    assert_eq!(inner(false, &[]), Class::Shell);
+    assert_eq!(inner(true, &["rg a"]), Class::None);
+}
+
+#[test]
 fn cheap_to_run_again() {
     check(&[
         ("ls", "again"),
