@@ -41,8 +41,8 @@ enum Job {
     Stop,
 }
 
-/// What a session's next compaction wants to know at once: the number of the newest pass and the
-/// results it left, if it was applied.
+/// What a session's next compaction wants to know at once: the number of the newest pass that was
+/// applied, and the results that it left.
 type Left = Arc<DashMap<SessionKey, Option<(u64, u64)>>>;
 
 /// A handle to the ledger.
@@ -218,8 +218,7 @@ impl Ledger {
             // Not asked for since the start: the one file that matters is read here.
             let before = number.checked_sub(1)?;
             let bytes = self.store.pass(key, before).ok().flatten()?;
-            let track = Track::of([passes::parse(&bytes).ok()?]);
-            Some((before, track.left_by(before)?))
+            Track::of([passes::parse(&bytes).ok()?]).newest_applied()
         });
         left.is_some_and(|(before, left)| {
             before + 1 == number && results_now < left.saturating_add(REFILLED_BELOW)
@@ -270,9 +269,7 @@ impl Books {
             }
         }
         if let Some(track) = self.tracks.get(key) {
-            let newest = track.newest().map(|kept| kept.pass.item.number);
-            let left = newest.and_then(|number| Some((number, track.left_by(number)?)));
-            self.left.insert(key.clone(), left);
+            self.left.insert(key.clone(), track.newest_applied());
         }
         answer
     }

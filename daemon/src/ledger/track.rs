@@ -16,7 +16,9 @@
 use std::collections::BTreeMap;
 
 use compactd_api::compact::Outcome;
-use compactd_api::passes::{KEPT, KeptPass, PassReport, PassState, ended, really_ran, settled};
+use compactd_api::passes::{
+    KEPT, KeptPass, PassItem, PassReport, PassState, ended, really_ran, settled,
+};
 
 /// The passes of one session.
 #[derive(Debug, Default, Clone)]
@@ -204,13 +206,12 @@ impl Track {
         self.newest_first().find(happened).map_or(0, |kept| kept.pass.item.number)
     }
 
-    /// Results that the last pass left, if it was applied and is compaction number `number`.
+    /// The newest pass that was applied: its number, and the results that it left.
     #[must_use]
-    pub fn left_by(&self, number: u64) -> Option<u64> {
-        let kept = self.passes.get(&number)?;
-        let item = &kept.pass.item;
-        let is_applied = item.outcome == Outcome::Apply && really_ran(item);
-        is_applied.then_some(kept.results_after)
+    pub fn newest_applied(&self) -> Option<(u64, u64)> {
+        let is_applied = |item: &PassItem| item.outcome == Outcome::Apply && really_ran(item);
+        let kept = self.newest_first().find(|kept| is_applied(&kept.pass.item))?;
+        Some((kept.pass.item.number, kept.results_after))
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod auto;
 mod daemon;
+mod escalation;
 mod failures;
 mod install;
 mod interactive;

@@ -61,6 +61,13 @@ impl Host {
         self
     }
 
+    /// With none of the plugins that it had so far.
+    #[must_use]
+    pub fn without_plugins(mut self) -> Self {
+        self.plugins.clear();
+        self
+    }
+
     /// With one more variable, or another value of one.
     #[must_use]
     pub fn with_env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
