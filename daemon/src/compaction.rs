@@ -221,12 +221,17 @@ fn judge(answer: &mut CompactAnswer<'_>, escalation: &Escalation<'_>, sizes: &Si
             let fraction = escalation.freed as f64 / sizes.chars.max(1) as f64;
             answer.outcome = Outcome::Skip;
             answer.level = None;
-            answer.reason = Some(Text::from(format!(
-                "{} of {} results could go, {:.1}% of the context: not worth a pass",
-                answer.decisions.len(),
-                answer.counters.results,
-                fraction * 100.0
-            )));
+            let (gone, results) = (answer.decisions.len(), answer.counters.results);
+            answer.reason = Some(Text::from(match gone {
+                0 => format!(
+                    "nothing to remove: each of the {results} tool results was used later, \
+                     is new, or is protected"
+                ),
+                _ => format!(
+                    "{gone} of {results} results could go, {:.1}% of the context: not worth a pass",
+                    fraction * 100.0
+                ),
+            }));
             answer.decisions.clear();
         }
         (Verdict::Escalate, _) => {

@@ -47,13 +47,15 @@ export function sessionOf(transcript: string): string {
   return transcript.slice(transcript.lastIndexOf('/') + 1).replace(/\.jsonl$/, '')
 }
 
-/** Characters of all texts, about: UTF-16 units. */
+/** Characters of all texts, inputs and results, about: UTF-16 units. */
 export function sizeOf(messages: readonly SessionMessage[]): number {
   return messages.reduce((sum, message) => sum + charsOf(message), 0)
 }
 
-function charsOf({ text, toolResults = [] }: SessionMessage): number {
-  return toolResults.reduce((sum, result) => sum + result.text.length, text.length)
+function charsOf({ role, text, toolUses, toolResults = [] }: SessionMessage): number {
+  const results = toolResults.reduce((sum, result) => sum + result.text.length, 0)
+  const calls = role === 'assistant' ? toolUses : []
+  return calls.reduce((sum, use) => sum + JSON.stringify(use.input).length, text.length + results)
 }
 
 /** The request's body. */
