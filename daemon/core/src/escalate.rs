@@ -4,6 +4,7 @@
 //!
 //! Below the budget the cost is a comparison; above it, that of sorting the results in question.
 
+use crate::note;
 use crate::rules::{Class, Decided, Decision, Pass, Rule, TextPart, Totals};
 use crate::tokens::Ratio;
 
@@ -96,7 +97,7 @@ pub struct Held {
     pub gone: Vec<u32>,
     /// Ordinals of results that stay and may be asked for more, in order.
     pub open: Vec<u32>,
-    /// Ordinals of results that stay because their note would not be shorter.
+    /// Ordinals of results that stay and are no longer than a note in their place.
     pub tight: Vec<u32>,
     /// Places of rows among [`Pass::rows`], in order.
     pub rows: Vec<u32>,
@@ -111,9 +112,13 @@ impl Held {
         if decided.ruling.decision != Decision::Keep {
             self.gone.push(ordinal);
             self.freed += decided.freed_chars;
-        } else if decided.ruling.is_open() {
+            return;
+        }
+        if decided.ruling.is_open() {
             self.open.push(ordinal);
-        } else if decided.ruling.rule == Rule::NoGain {
+        }
+        let short = i64::from(decided.chars) <= note::dropped_chars(decided.chars);
+        if short && decided.ruling.rule != Rule::Noted {
             self.tight.push(ordinal);
         }
     }
@@ -208,7 +213,7 @@ fn cuts<'a>(pass: &Pass<'a>, held: &Held, out: &mut Escalation<'a>, enough: impl
         return;
     }
     // What keeps the input of a call whole has to stay: without it the call could be shortened, and
-    // the next pass would find that its result, which stays for want of gain, can go.
+    // the next pass might find that its result, which stays for want of gain, can go.
     let mut needed: Vec<u32> =
         held.tight.iter().flat_map(|&at| pass.borne_by_call(at as usize)).copied().collect();
     needed.sort_unstable();

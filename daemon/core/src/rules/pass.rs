@@ -219,19 +219,19 @@ impl<'a> Pass<'a> {
         let case = self.case(ordinal, result);
         let ruling = ladder::decide(&case);
         let for_good = match ruling.rule {
-            Rule::Noted | Rule::Superseder => true,
+            Rule::Noted => true,
             Rule::Pinned => matches!(
                 ruling.reason,
                 Reason::FirstMessage | Reason::Error | Reason::UnchangedStub | Reason::StubTarget
             ),
             _ => false,
         };
-        if for_good {
-            return false;
-        }
-        let gone = Ruling::drop(Rule::Unreferenced, Reason::NothingUsed);
-        self.profile == Profile::Reference
-            || self.freed(Decision::Drop, self.call_fate(gone, &case), &case) > 0
+        // As if its call's input could always be shortened: another pass may find that it can.
+        let fate = match self.profile {
+            Profile::Reference => CallFate::Removed,
+            Profile::Standard => CallFate::Shortened,
+        };
+        !for_good && self.freed(Decision::Drop, fate, &case) > 0
     }
 
     /// The assistant's text in the row at a place among [`Pass::rows`], if it can be shortened: the
