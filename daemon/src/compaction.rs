@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use compactd_api::compact::{
-    CompactAnswer, CompactRequest, Counters, LeafCut, Outcome, ResultDecision, TextCut,
+    Attached, CompactAnswer, CompactRequest, Counters, LeafCut, Outcome, ResultDecision, TextCut,
 };
 use compactd_api::{PROTOCOL, Role, Text, Trigger, convert};
 use compactd_core::escalate::{self, Escalation, Held, Level, Occasion, Sizes, Verdict};
@@ -14,7 +14,8 @@ use compactd_core::rules::{Decided, Decision, Pass, Pins, Profile};
 use compactd_core::tokens::Ratio;
 
 /// Answers a request from a settled index. Costs the number of rows and results, nothing of the
-/// session's bytes. `refilled`: the context was full again right after a pass of ours.
+/// session's bytes. `refilled`: the context was full again right after a pass of ours. `kept`: texts that
+/// were read for it, see [`wanted`].
 #[must_use]
 pub fn answer<'a>(
     index: &'a Index,
@@ -22,6 +23,7 @@ pub fn answer<'a>(
     profile: Profile,
     pins: &Pins,
     refilled: bool,
+    kept: Option<&Beside>,
 ) -> CompactAnswer<'a> {
     let number = index.facts().compactions + 1;
     if request.trigger == Trigger::Precompute {
@@ -41,15 +43,20 @@ pub fn answer<'a>(
         decisions: Vec::new(),
         texts: Vec::new(),
         opaque: Vec::new(),
+        attached: Vec::new(),
         focus: None,
         counters: Counters::default(),
     };
     let mut held = Held::default();
     // Rows of the model: their place in the context, and in the request.
     let mut spoken: Vec<(u32, u32)> = Vec::new();
+    let mut places: Vec<(usize, u64)> = Vec::new();
     for (at, row) in request.rows.iter().enumerate() {
         let place = join.place(row.row.as_str());
         let mut message = place.map(|(_, message)| message);
+        if kept.is_some() {
+            places.extend(place.map(|(place, _)| (place, at as u64)));
+        }
         if let (Some((place, _)), Role::Assistant) = (place, row.role) {
             spoken.extend(u32::try_from(place).ok().zip(u32::try_from(at).ok()));
         }
@@ -92,9 +99,48 @@ pub fn answer<'a>(
     };
     let escalation = escalate::escalate(&pass, &held, &sizes, occasion);
     judge(&mut answer, &escalation, &sizes);
+    if let Some(kept) = kept {
+        attach(&mut answer, &pass, kept, &places);
+    }
     add(&mut answer, &escalation, &held, &spoken);
     sums(&mut answer, &escalation, &sizes);
     answer
+}
+
+/// What is read from the transcript for an answer, beside the index.
+#[derive(Debug, Default)]
+pub struct Beside {
+    /// Texts of the rows that [`wanted`] names, by where they start.
+    pub attached: HashMap<u64, String>,
+    /// The focus text, where there is one.
+    pub focus: Option<String>,
+}
+
+/// Where the rows start whose texts an answer has to carry: the host keeps them beside its messages.
+#[must_use]
+pub fn wanted(index: &Index) -> Vec<u64> {
+    let pass = index.pass(History::Context, Profile::default(), &Pins::default());
+    pass.attached().map(|(offset, _)| offset).collect()
+}
+
+/// Adds the texts that only the host keeps, each behind the row that it stands behind. One that could
+/// not be read makes the answer one that leaves everything to the host: nothing may be lost.
+fn attach(answer: &mut CompactAnswer<'_>, pass: &Pass<'_>, kept: &Beside, places: &[(usize, u64)]) {
+    let mut places = places.to_vec();
+    places.sort_unstable();
+    for (offset, place) in pass.attached() {
+        let behind = places.partition_point(|&(own, _)| own <= place as usize).checked_sub(1);
+        let row = behind.and_then(|at| places.get(at)).map_or(0, |&(_, row)| row);
+        let Some(text) = kept.attached.get(&offset) else {
+            let reason = "a text that only the host keeps cannot be read";
+            *answer = CompactAnswer::nothing(answer.compaction, Outcome::Unready, reason);
+            return;
+        };
+        answer.attached.push(Attached { row, text: Text::from(text.clone()) });
+    }
+    if answer.outcome == Outcome::Escalate {
+        answer.focus = kept.focus.clone().map(Text::from);
+    }
 }
 
 /// Joins the caller's rows with the context. Both come in the same order almost always, so the next

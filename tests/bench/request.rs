@@ -78,8 +78,16 @@ pub(crate) fn parts(paths: &[PathBuf]) {
     drop(transcript);
     let read = || CompactRequest::from_usual(&body).unwrap();
     let asked = read();
-    let decide =
-        || compactd::compaction::answer(&index, &asked, Profile::Standard, &Pins::default(), false);
+    let decide = || {
+        compactd::compaction::answer(
+            &index,
+            &asked,
+            Profile::Standard,
+            &Pins::default(),
+            false,
+            None,
+        )
+    };
     let answer = decide();
     let mut serde =
         || drop(black_box(serde_json::from_slice::<CompactRequest<'_>>(&body).unwrap()));

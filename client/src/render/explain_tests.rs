@@ -31,7 +31,6 @@ fn explain() -> Explain<'static> {
         history: History::Context,
         lines: 1_200,
         messages: 14,
-        escalation: None,
         results: vec![
             result("small", Drop, 10, "none of its terms was used later"),
             result("large", Drop, 9_000, "none of its terms was used later"),

@@ -161,6 +161,11 @@ pub struct CompactAnswer<'a> {
     /// text puts a note in its place ([`compactd_core::note::NON_TEXT`]).
     #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
     pub opaque: Vec<Text<'a>>,
+    /// Texts that the host keeps beside its messages and hands to no plugin (what the person typed while
+    /// a tool ran, a skill's body, rules of a folder): a caller that builds the messages anew puts each
+    /// behind the row that it stands behind.
+    #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
+    pub attached: Vec<Attached<'a>>,
     /// What a summary should look at, where one is to be made.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub focus: Option<Text<'a>>,
@@ -189,9 +194,33 @@ impl CompactAnswer<'_> {
             decisions: Vec::new(),
             texts: Vec::new(),
             opaque: Vec::new(),
+            attached: Vec::new(),
             focus: None,
             counters: Counters::default(),
         }
+    }
+}
+
+/// A text that only the host keeps. On the wire `[row, text]`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(from = "(u64, Text<'a>)", into = "(u64, Text<'a>)")]
+pub struct Attached<'a> {
+    /// Place among the request's rows of the row that it stands behind.
+    pub row: u64,
+    /// The text as the host sends it.
+    #[serde(borrow)]
+    pub text: Text<'a>,
+}
+
+impl<'a> From<(u64, Text<'a>)> for Attached<'a> {
+    fn from((row, text): (u64, Text<'a>)) -> Self {
+        Self { row, text }
+    }
+}
+
+impl<'a> From<Attached<'a>> for (u64, Text<'a>) {
+    fn from(attached: Attached<'a>) -> Self {
+        (attached.row, attached.text)
     }
 }
 
@@ -392,6 +421,7 @@ mod tests {
         answer.counters.budget = Some(9_007_199);
         answer.opaque = vec![Text::from("é\\"), Text::from("b")];
         answer.focus = Some(Text::from("line\n"));
+        answer.attached = vec![Attached { row: 3, text: Text::from("stop\n") }];
         answer.texts = vec![TextCut { row: 0, chars: 1_000, keep: 500 }];
         assert_eq!(answer.to_json(), serde_json::to_vec(&answer).unwrap());
         answer.texts.push(TextCut { row: 7, chars: u64::MAX, keep: 200 });

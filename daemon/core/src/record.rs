@@ -3,12 +3,15 @@
 //! Reading is total: any bytes become a [`Record`] or a counted [`Skip`], never an error. Only the
 //! two files below this module know a host's JSON; everything else in the core sees these types.
 
+mod attached;
 pub mod claude;
 pub mod codex;
 pub mod json;
 pub mod raw;
 
 use std::borrow::Cow;
+
+pub use attached::attached_text;
 
 /// A line longer than this is skipped and counted: a line of 100 MB must not hurt.
 pub const MAX_LINE_BYTES: usize = 8 * 1024 * 1024;
@@ -137,6 +140,9 @@ pub struct Row<'a> {
     pub summary: bool,
     /// Written by the host, not typed by the person (Claude `isMeta`; Codex developer messages).
     pub meta: bool,
+    /// Holds text that the host sends beside the messages, and hands to no plugin: attachments, and
+    /// rows that it wrote itself (Claude). See [`attached_text`].
+    pub attached: bool,
     /// Text and tool parts, in order; thinking is left out.
     pub items: Vec<Item<'a>>,
     /// Facts about the session that ride on the row.

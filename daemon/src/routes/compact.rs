@@ -7,11 +7,12 @@ use std::time::Instant;
 use axum::extract::State;
 use axum::response::Response;
 use compactd_api::compact::{CompactAnswer, CompactRequest, Outcome};
-use compactd_api::{ErrorCode, HOOK_DEADLINE, Text, Trigger, convert};
+use compactd_api::{ErrorCode, HOOK_DEADLINE, Trigger, convert};
+use compactd_transcript::texts::attached;
 
 use super::App;
 use super::sessions::{current, json, json_bytes, ready};
-use crate::compaction;
+use crate::compaction::{self, Beside};
 use crate::focus::focus;
 use crate::ledger::{Answered, Seen};
 use crate::serve::{ApiError, RawBody};
@@ -38,11 +39,11 @@ pub(super) async fn compact(
     let response = match waited {
         Ok(Ok(true)) => match answer(&app, &session, &request, None, started)? {
             Reply::Whole(response) => response,
-            Reply::WantsFocus => {
-                let focus = focus_text(&app, &session).await;
-                match answer(&app, &session, &request, Some(focus), started)? {
+            Reply::Wants { rows, focus } => {
+                let beside = beside(&app, &session, rows, focus).await;
+                match answer(&app, &session, &request, Some(beside), started)? {
                     Reply::Whole(response) => response,
-                    Reply::WantsFocus => unready(&app, "the answer has no focus text"),
+                    Reply::Wants { .. } => unready(&app, "the answer has no end"),
                 }
             }
         },
@@ -91,24 +92,35 @@ fn find(app: &App, request: &CompactRequest<'_>) -> Result<Arc<Session>, ApiErro
     })
 }
 
-/// The text for the host's own summary; empty where there is nothing to keep. Files are read for it.
-async fn focus_text(app: &Arc<App>, session: &Arc<Session>) -> String {
+/// Reads what an answer needs beside the index.
+async fn beside(
+    app: &Arc<App>,
+    session: &Arc<Session>,
+    rows: Vec<u64>,
+    wants_focus: bool,
+) -> Beside {
     let (app, session) = (Arc::clone(app), Arc::clone(session));
-    let written = tokio::task::spawn_blocking(move || focus(&app, &session)).await;
-    written.ok().flatten().unwrap_or_default()
+    let read = tokio::task::spawn_blocking(move || Beside {
+        attached: attached(&session.file().path, &rows),
+        focus: wants_focus.then(|| focus(&app, &session)).flatten(),
+    });
+    read.await.unwrap_or_default()
 }
 
 enum Reply {
     Whole(Response),
-    /// The host's own summary is needed, and the focus text for it was not given.
-    WantsFocus,
+    /// Texts have to be read for it: of these rows, and for the host's own summary.
+    Wants {
+        rows: Vec<u64>,
+        focus: bool,
+    },
 }
 
 fn answer(
     app: &App,
     session: &Session,
     request: &CompactRequest<'_>,
-    focus: Option<String>,
+    beside: Option<Beside>,
     started: Instant,
 ) -> Result<Reply, ApiError> {
     let pins = match app.sessions.store().pins(&session.key) {
@@ -127,10 +139,13 @@ fn answer(
     let index = tail.index();
     let refilled = request.trigger == Trigger::Auto
         && app.ledger.refilled(&session.key, index.facts().compactions + 1, index.results() as u64);
-    let mut answer = compaction::answer(index, request, profile, &pins, refilled);
-    if answer.outcome == Outcome::Escalate {
-        let Some(focus) = focus else { return Ok(Reply::WantsFocus) };
-        answer.focus = Some(focus).filter(|text| !text.is_empty()).map(Text::from);
+    let mut answer = compaction::answer(index, request, profile, &pins, refilled, beside.as_ref());
+    if beside.is_none() && matches!(answer.outcome, Outcome::Apply | Outcome::Escalate) {
+        let rows = compaction::wanted(index);
+        let focus = answer.outcome == Outcome::Escalate;
+        if focus || !rows.is_empty() {
+            return Ok(Reply::Wants { rows, focus });
+        }
     }
     let seen = Seen::of(index, profile, &pins, &answer);
     answer.counters.micros = micros(started);

@@ -1,6 +1,6 @@
 //! The texts of some results, read again from the transcript: the index holds none.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use compactd_core::focus::{MAX_LINE_BYTES, Material, Plan};
@@ -121,6 +121,18 @@ pub fn reread(host: Host, files: &[PathBuf], plan: &Plan) -> Material {
         }
     }
     material
+}
+
+/// The texts of rows that a host keeps beside its messages, by where their lines start. One that cannot
+/// be read is left out. Claude Code keeps a session in one file.
+#[must_use]
+pub fn attached(path: &Path, offsets: &[u64]) -> HashMap<u64, String> {
+    let Ok(mut file) = Transcript::open(path) else { return HashMap::new() };
+    let mut text = |offset: u64| {
+        let line = line_at(&mut file, offset, record::MAX_LINE_BYTES).ok().flatten()?;
+        Some((offset, record::attached_text(&line)?))
+    };
+    offsets.iter().filter_map(|&offset| text(offset)).collect()
 }
 
 /// A tool result as its transcript holds it.

@@ -53,6 +53,13 @@ pub(super) fn write(answer: &CompactAnswer<'_>) -> Vec<u8> {
         out.extend_from_slice(b"],\"opaque\":[");
         ids(&mut out, &answer.opaque);
     }
+    for (at, attached) in answer.attached.iter().enumerate() {
+        field(&mut out, if at == 0 { "],\"attached\":[[" } else { "],[" }, attached.row);
+        text(&mut out, ",", &attached.text);
+    }
+    if !answer.attached.is_empty() {
+        out.push(b']');
+    }
     out.push(b']');
     if let Some(focus) = &answer.focus {
         text(&mut out, ",\"focus\":", focus);

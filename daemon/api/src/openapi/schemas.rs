@@ -92,6 +92,13 @@ fn compact() -> Value {
         "ResultDecision": result_decision(),
         "LeafCut": numbers(4, "Where one string of a call's input is cut: its place among the strings and numbers of the input from 0, its whole length in UTF-16 units (a caller that finds another leaves the call alone), where it is cut in UTF-16 units, and the characters that go (the number in its note)."),
         "TextCut": numbers(3, "Where the text of one assistant row is cut: the row's place among the rows of the request from 0, the characters (Unicode scalar values) of its text (a caller that finds another length leaves it alone), and how many of them stay, with a note behind them."),
+        "Attached": json!({
+            "type": "array",
+            "description": "A text that only the host keeps: the place among the rows of the request, from 0, of the row that it stands behind, and the text.",
+            "prefixItems": [integer(), string()],
+            "minItems": 2,
+            "maxItems": 2,
+        }),
         "Counters": object("Sums over the results of a context.", [
             must("results", integer(), "Results looked at."),
             must("kept", integer(), "That stay whole."),
@@ -164,6 +171,11 @@ fn compact_answer() -> Value {
                 "opaque",
                 list(&string()),
                 "Ids of the request whose result holds something that is no text.",
+            ),
+            may(
+                "attached",
+                list(&reference("Attached")),
+                "Texts that the host keeps beside its messages and hands to no plugin.",
             ),
             may("focus", string(), "What a summary should look at, where one is to be made."),
             must("counters", reference("Counters"), "Sums."),

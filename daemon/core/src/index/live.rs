@@ -7,7 +7,7 @@
 use hashbrown::HashMap;
 
 use super::intern::NONE;
-use super::log::{self, Item, Log, ResultEntry, RowKind, result_flag, text_flag};
+use super::log::{self, Item, Log, ResultEntry, RowKind, result_flag, row_flag, text_flag};
 use crate::hash::Identity as Prehashed;
 use crate::settings::Settings;
 
@@ -103,6 +103,11 @@ pub(crate) struct Live {
     by_id: HashMap<u32, u32, Prehashed>,
     /// Rows with items and the message that each belongs to, in context order.
     rows: Vec<(u32, u32)>,
+    /// Rows with text that the host sends behind a result or an answer and that a plugin does not get,
+    /// each with the place in `rows` that it stands behind.
+    attached: Vec<(u32, u32)>,
+    /// Place in `rows` of the newest row that a plugin gets.
+    anchor: u32,
     terms: Vec<TermState>,
     nodes: Vec<Node>,
     free: u32,
@@ -129,6 +134,8 @@ impl Live {
             results: Vec::new(),
             by_id: HashMap::default(),
             rows: Vec::new(),
+            attached: Vec::new(),
+            anchor: NONE,
             terms: Vec::new(),
             nodes: Vec::new(),
             free: NONE,
@@ -181,6 +188,11 @@ impl Live {
         &self.rows
     }
 
+    /// Rows with text that only the host keeps, and the place among [`Live::rows`] each stands behind.
+    pub(crate) fn attached(&self) -> &[(u32, u32)] {
+        &self.attached
+    }
+
     /// Whether the result is the newest read of its path.
     pub(crate) fn is_latest_read(&self, log: &Log, ordinal: u32, result: LiveResult) -> bool {
         result.flags & live_flag::READ != 0
@@ -194,6 +206,7 @@ impl Live {
     pub(crate) fn heap_bytes(&self) -> usize {
         self.results.capacity() * size_of::<LiveResult>()
             + self.rows.capacity() * 8
+            + self.attached.capacity() * 8
             + self.terms.capacity() * size_of::<TermState>()
             + self.nodes.capacity() * size_of::<Node>()
             + self.quoted.allocation_size()
@@ -214,6 +227,10 @@ impl Live {
     pub(crate) fn feed(&mut self, log: &Log, at: u32) {
         let items = log.items(at);
         let row = log.row(at);
+        let is_attached = row.flags & row_flag::ATTACHED != 0;
+        if is_attached && self.loses_what_follows(log) {
+            log::push(&mut self.attached, (at, self.anchor));
+        }
         // Codex: reasoning alone is a message of the model too.
         let thought = row.kind == RowKind::Assistant && row.message == super::extract::JOIN_RUN;
         if items.is_empty() && !thought {
@@ -225,6 +242,9 @@ impl Live {
             _ => return,
         };
         log::push(&mut self.rows, (at, message));
+        if !is_attached {
+            self.anchor = index(self.rows.len() - 1);
+        }
         for &item in items {
             self.chars += u64::from(match item {
                 Item::Text(text) => log.text(text).chars,
@@ -241,6 +261,14 @@ impl Live {
                 Item::Text(_) | Item::Opaque => {}
             }
         }
+    }
+
+    /// Whether what the host attaches now would be lost with the row that it stands behind: a prompt
+    /// keeps what follows it, a result and an answer do not.
+    fn loses_what_follows(&self, log: &Log) -> bool {
+        let Some(&(row, _)) = self.rows.get(self.anchor as usize) else { return false };
+        log.row(row).kind == RowKind::Assistant
+            || log.items(row).iter().any(|item| matches!(item, Item::Result(_)))
     }
 
     fn user_message(&mut self) -> u32 {

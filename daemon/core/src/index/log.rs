@@ -46,6 +46,8 @@ pub(crate) mod row_flag {
     pub(crate) const SEEN: u8 = 8;
     /// Has a uuid that its own epoch saw before: no part of any context.
     pub(crate) const TWICE: u8 = 16;
+    /// Holds text that the host sends beside the messages and that a plugin does not get.
+    pub(crate) const ATTACHED: u8 = 32;
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

@@ -316,6 +316,9 @@ impl Index {
         if is_prompt(row) {
             entry.flags |= row_flag::PROMPT;
         }
+        if row.attached {
+            entry.flags |= row_flag::ATTACHED;
+        }
         self.push(entry);
         Some(at)
     }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::attached;
 use super::json::{self, Raw, Walk, owned};
 use super::{About, Body, Boundary, Call, Item, Record, Role, Row, Skip, ToolResult, Usage};
 
@@ -26,6 +27,8 @@ struct Line<'a> {
     cwd: Option<Raw<'a>>,
     version: Option<Raw<'a>>,
     timestamp: Option<Raw<'a>>,
+    attachment: Option<Raw<'a>>,
+    rendered: Option<Raw<'a>>,
     sidechain: bool,
     meta: bool,
     summary: bool,
@@ -50,6 +53,8 @@ fn read_text(text: &str) -> Result<Record<'_>, Skip> {
         "cwd" => line.cwd = Some(value),
         "version" => line.version = Some(value),
         "timestamp" => line.timestamp = Some(value),
+        "attachment" => line.attachment = Some(value),
+        "rendered" => line.rendered = Some(value),
         "isSidechain" => line.sidechain = value.is_true(),
         "isMeta" => line.meta = value.is_true(),
         "isCompactSummary" => line.summary = value.is_true(),
@@ -87,7 +92,12 @@ fn read_text(text: &str) -> Result<Record<'_>, Skip> {
     if let Some(message) = line.message {
         read_message(message, &mut row);
     }
+    row.attached = row.role == Role::User && row.meta && row.items.iter().any(has_lasting_text);
     Ok(Record::Row(row))
+}
+
+fn has_lasting_text(item: &Item<'_>) -> bool {
+    matches!(item, Item::Text(text) if attached::is_lasting_text(text))
 }
 
 /// The requests that the host keeps a copy of: they repeat what the rows say.
@@ -151,6 +161,10 @@ fn row<'a>(line: &Line<'a>, role: Role) -> Row<'a> {
         sidechain: line.sidechain,
         summary: line.summary,
         meta: line.meta,
+        attached: match (line.attachment, line.rendered) {
+            (Some(attachment), Some(rendered)) => attached::is_lasting(attachment, rendered),
+            _ => false,
+        },
         items: Vec::new(),
         about: About {
             session: words(line.session),

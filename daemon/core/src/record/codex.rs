@@ -172,6 +172,7 @@ fn row(role: Role, items: Vec<Item<'_>>) -> Row<'_> {
         sidechain: false,
         summary: false,
         meta: false,
+        attached: false,
         items,
         about: About::default(),
     }

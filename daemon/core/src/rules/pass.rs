@@ -181,6 +181,12 @@ impl<'a> Pass<'a> {
         self.live.rows().iter().map(|&(row, message)| (self.log.row(row).uuid, message))
     }
 
+    /// Rows with text that the host keeps beside the messages and that would be lost: where each starts
+    /// in its file, and the place among [`Pass::rows`] that it stands behind.
+    pub fn attached(&self) -> impl ExactSizeIterator<Item = (u64, u32)> + '_ {
+        self.live.attached().iter().map(|&(row, place)| (self.log.row(row).offset, place))
+    }
+
     /// Whether the result at an ordinal holds something that is no text.
     #[must_use]
     pub fn is_opaque(&self, ordinal: usize) -> bool {

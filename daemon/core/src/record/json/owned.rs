@@ -77,6 +77,7 @@ fn row(it: Row<'_>) -> Row<'static> {
         sidechain: it.sidechain,
         summary: it.summary,
         meta: it.meta,
+        attached: it.attached,
         items: it.items.into_iter().map(item).collect(),
         about: About {
             session: maybe(it.about.session),
