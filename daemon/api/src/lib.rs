@@ -50,6 +50,9 @@ pub const IDS_MAX: usize = 20_000;
 pub const HEADER_TIMEOUT: Duration = Duration::from_secs(5);
 /// What a hook waits for an answer before it goes on without one.
 pub const HOOK_DEADLINE: Duration = Duration::from_millis(1_500);
+/// What a compaction request waits for its session to be read: the caller's own deadline is that of a
+/// hook, and the answer has to reach it.
+pub const COMPACT_WAIT: Duration = Duration::from_millis(1_200);
 /// What a stopping daemon gives the requests that still run.
 pub const DRAIN: Duration = Duration::from_secs(5);
 

@@ -7,7 +7,7 @@ use std::time::Instant;
 use axum::extract::State;
 use axum::response::Response;
 use compactd_api::compact::{CompactAnswer, CompactRequest, Outcome};
-use compactd_api::{ErrorCode, HOOK_DEADLINE, Trigger, convert};
+use compactd_api::{COMPACT_WAIT, ErrorCode, Trigger, convert};
 use compactd_transcript::texts::attached;
 
 use super::App;
@@ -31,7 +31,7 @@ pub(super) async fn compact(
     let session = find(&app, &request)?;
     app.sessions.touch(&session);
     let _held = session.hold();
-    let waited = tokio::time::timeout(HOOK_DEADLINE, async {
+    let waited = tokio::time::timeout(COMPACT_WAIT, async {
         ready(&app, &session).await?;
         Ok(current(&app, &session).await)
     })

@@ -19,6 +19,9 @@ import {
 /** The host sets no deadline for what a hook asks of others, so this is ours. */
 const DEADLINE_MS = 1500
 
+/** So long a report is waited for at most, where something rests on it. */
+const REPORT_MS = 200
+
 /** A row that the host has just appended may not be in its file yet, a sub-agent's least of all. */
 const WAITS_MS = [10, 20, 40, 80, 160, 320]
 
@@ -54,15 +57,16 @@ export const register: Register = on => {
     // Never a no-op on an automatic compaction: the host would ask again at once.
     const isNothing = e.trigger === 'auto' && answer.outcome === 'apply' && !done?.isSmaller
     if (done === undefined || done.messages.length === 0 || isNothing) {
-      report($, asked, 'left', started)
+      void report($, asked, 'left', started)
       return next(e)
     }
     if (answer.outcome === 'escalate') {
-      report($, asked, 'handed_over', started, done.counts)
+      // The host's own hooks come next: they ask whether the focus text was handed over.
+      await Promise.race([report($, asked, 'handed_over', started, done.counts), $.clock.sleep(REPORT_MS)])
       const instructions = [e.instructions, answer.focus].filter(Boolean).join('\n\n')
       return next({ ...e, messages: done.messages, ...(instructions ? { instructions } : {}) })
     }
-    report($, asked, 'applied', started, done.counts)
+    void report($, asked, 'applied', started, done.counts)
     const { tokens_before: tokensBefore, tokens_after: tokensAfter } = answer.counters
     return { messages: done.messages, tokensBefore, tokensAfter }
   })
@@ -107,7 +111,10 @@ async function contextOf($: EngineInterface, e: SessionCompactInput): Promise<Co
 let environment: Promise<Environment> | undefined
 
 function environmentOf($: EngineInterface): Promise<Environment> {
-  environment ??= readEnvironment($)
+  environment ??= readEnvironment($).catch(error => {
+    environment = undefined
+    throw error
+  })
   return environment
 }
 
@@ -128,10 +135,16 @@ async function warmUp($: EngineInterface): Promise<void> {
   if (socketPath) await $.http.fetch('http://localhost/v1/status', { socketPath })
 }
 
-/** Tells the daemon what became of its answer. Nobody waits for it. */
-function report($: EngineInterface, asked: Asked, outcome: string, started: number, counts?: Counts): void {
+/** Tells the daemon what became of its answer. */
+async function report(
+  $: EngineInterface,
+  asked: Asked,
+  outcome: string,
+  started: number,
+  counts?: Counts,
+): Promise<void> {
   const { answer, socketPath, session } = asked
   const body = JSON.stringify({ outcome, ...counts, millis: performance.now() - started })
   const url = `http://localhost/v1/sessions/${session}/passes/${answer.compaction}`
-  $.http.fetch(url, { method: 'POST', headers: HEADERS, body, socketPath }).catch(() => undefined)
+  await $.http.fetch(url, { method: 'POST', headers: HEADERS, body, socketPath }).catch(() => undefined)
 }

@@ -4,6 +4,9 @@
 // message id, and a resume then brings back what was taken out of it. So only what a person wrote keeps
 // its handle (it carries the attachments); assistant messages and results are built anew, one for each
 // API message. Rows of one API message are often apart, which is why the daemon's numbers group them.
+//
+// What the host attached to such a message (a prompt typed while a tool ran, a skill's body) goes with
+// it and is not among the messages: the daemon gives it back as text.
 
 import type { SessionMessage, ToolResultSummary, ToolUseSummary } from 'claude-code'
 import * as notes from './notes'
@@ -19,29 +22,28 @@ export function rewrite(messages: readonly SessionMessage[], answer: Answer): Re
   const plan = planOf(messages, answer)
   const out: SessionMessage[] = []
   const built = new Map<number, SessionMessage>()
-  let newestAssistant = -1
+  // Results stand right behind their calls, whatever else came in between.
+  let behindCalls = 0
   for (const [row, message] of messages.entries()) {
     const isResult = message.role === 'user' && message.toolResults !== undefined && message.toolResults.length > 0
-    if (message.role === 'user' && !isResult) {
-      out.push(message)
-      continue
-    }
     const text = textOf(message, row, plan)
-    if (text === '' && !isResult && message.toolUses.length === 0) continue // a thought alone
-    const ordinal = answer.ordinals[row]
-    if (typeof ordinal !== 'number') return undefined
-    let into = built.get(ordinal)
-    if (into === undefined) {
-      into = { role: message.role, text: '', toolUses: [], ...(isResult ? { toolResults: [] } : {}) }
-      built.set(ordinal, into)
-      // Results stand right behind their calls, whatever else came in between.
-      if (isResult) out.splice(newestAssistant + 1, 0, into)
-      else newestAssistant = out.push(into) - 1
+    if (message.role === 'user' && !isResult) out.push(message)
+    else if (text !== '' || isResult || message.toolUses.length > 0) {
+      const ordinal = answer.ordinals[row]
+      if (typeof ordinal !== 'number') return undefined
+      let into = built.get(ordinal)
+      if (into === undefined) {
+        into = { role: message.role, text: '', toolUses: [], ...(isResult ? { toolResults: [] } : {}) }
+        built.set(ordinal, into)
+        if (isResult) out.splice(behindCalls++, 0, into)
+        else behindCalls = out.push(into)
+      }
+      if (into.role !== message.role) return undefined
+      into.text = into.text && text ? `${into.text}\n${text}` : into.text || text
+      into.toolUses.push(...message.toolUses.flatMap(use => callOf(use, plan)))
+      into.toolResults?.push(...(message.toolResults ?? []).flatMap(result => resultOf(result, plan)))
     }
-    if (into.role !== message.role) return undefined
-    into.text = into.text && text ? `${into.text}\n${text}` : into.text || text
-    into.toolUses.push(...message.toolUses.flatMap(use => callOf(use, plan)))
-    into.toolResults?.push(...(message.toolResults ?? []).flatMap(result => resultOf(result, plan)))
+    for (const attached of plan.attached.get(row) ?? []) out.push({ role: 'user', text: attached, toolUses: [] })
   }
   const holds = (one: SessionMessage) => one.text !== '' || one.toolUses.length > 0 || one.toolResults?.length
   const isSmaller = plan.counts.truncated + plan.counts.dropped + plan.texts.size > 0
@@ -53,6 +55,8 @@ type Plan = {
   decisions: Map<string, Decision>
   texts: Map<number, readonly [chars: number, keep: number]>
   opaque: Set<string>
+  /** By the row that they stand behind. */
+  attached: Map<number, string[]>
   counts: Counts
 }
 
@@ -71,7 +75,9 @@ function planOf(messages: readonly SessionMessage[], answer: Answer): Plan {
     }
   }
   const texts = new Map(answer.texts?.map(([row, chars, keep]) => [row, [chars, keep] as const]))
-  return { decisions, texts, opaque: new Set(answer.opaque), counts }
+  const attached = new Map<number, string[]>()
+  for (const [row, text] of answer.attached ?? []) attached.set(row, [...(attached.get(row) ?? []), text])
+  return { decisions, texts, opaque: new Set(answer.opaque), attached, counts }
 }
 
 function textOf({ text }: SessionMessage, row: number, plan: Plan): string {

@@ -1,5 +1,5 @@
 // What travels between this mod and the daemon (docs/api.md): ids and sizes there, decisions back, no
-// text in either direction.
+// text of a message in either direction; texts that only the host keeps come back with the answer.
 
 import type { SessionCompactInput, SessionMessage } from 'claude-code'
 
@@ -38,6 +38,8 @@ export type Answer = {
   texts?: readonly (readonly [row: number, chars: number, keep: number])[]
   /** Results that hold something that is no text. */
   opaque?: readonly string[]
+  /** Texts that only the host keeps: the row that each stands behind, and the text. */
+  attached?: readonly (readonly [row: number, text: string])[]
   focus?: string
   counters: { tokens_before: number; tokens_after: number }
 }

@@ -2,6 +2,7 @@
 //!
 //! Without the host these tests end at once, with a line that says how to run them.
 
+mod attached;
 mod auto;
 mod daemon;
 mod escalation;
