@@ -1,7 +1,9 @@
 //! Decides a session in this process, with the daemon's core.
 
 use std::collections::BTreeMap;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use compactd_api::convert::View;
@@ -16,8 +18,12 @@ use compactd_core::settings::Settings;
 use compactd_transcript::lineage::Gap;
 use compactd_transcript::load::for_each_line;
 use compactd_transcript::texts::{Texts, reread};
+use rustix::fs::OFlags;
 
 use crate::error::Error;
+
+/// No file of a pass is larger: the largest contexts have some thousand results.
+const MAX_PASS_BYTES: u64 = 64 << 20;
 
 /// How much of a file is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -218,18 +224,48 @@ pub fn pins(env: &Env, host: Host, id: &str) -> Result<Pins, Error> {
 #[must_use]
 pub fn passes(env: &Env, host: Host, id: &str, boundaries: u64) -> Vec<Pass> {
     let Some(state) = env.state_dir() else { return Vec::new() };
-    let entries = std::fs::read_dir(passes::folder(&state, host, id));
+    let folder = passes::folder(&state, host, id);
+    // A link could lead anywhere.
+    if !is_own_folder(&passes::base(&state)) || !is_own_folder(&folder) {
+        return Vec::new();
+    }
     let read = |entry: std::fs::DirEntry| {
         let number = passes::number_of(entry.file_name().to_str()?)?;
-        // A link or a pipe is none of the daemon's.
-        if !entry.file_type().ok()?.is_file() {
-            return None;
+        let mut pass = passes::parse(&own_file(&entry.path())?).ok()?.pass;
+        let results =
+            || passes::parse_results(&own_file(&folder.join(passes::results_name(number)))?).ok();
+        if let Some((at, results)) = results()
+            && at == pass.item.at
+        {
+            pass.results = results;
         }
-        let mut pass = passes::parse(&std::fs::read(entry.path()).ok()?).ok()?.pass;
         pass.item.state = passes::settled(&pass.item, boundaries);
         (pass.item.number == number).then_some(pass)
     };
+    let entries = std::fs::read_dir(&folder);
     let mut found: Vec<Pass> = entries.into_iter().flatten().flatten().filter_map(read).collect();
     found.sort_by_key(|pass| std::cmp::Reverse(pass.item.number));
     found
+}
+
+fn is_own_folder(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok_and(|found| found.is_dir() && is_own(&found))
+}
+
+fn is_own(found: &std::fs::Metadata) -> bool {
+    found.uid() == rustix::process::getuid().as_raw()
+}
+
+/// The bytes of a file that the daemon can have written; neither a link nor a pipe is one.
+fn own_file(path: &Path) -> Option<Vec<u8>> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let flags = i32::try_from(flags.bits()).ok()?;
+    let file = File::options().read(true).custom_flags(flags).open(path).ok()?;
+    let found = file.metadata().ok()?;
+    if !found.is_file() || !is_own(&found) || found.len() > MAX_PASS_BYTES {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    file.take(MAX_PASS_BYTES).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
 }

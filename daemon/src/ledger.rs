@@ -4,22 +4,20 @@
 //! the ledger's own thread's. All else is asked of that thread too, so what is asked sees everything
 //! that was handed over before it. A failure is logged and never reaches a host.
 
+mod books;
 mod seen;
 mod tell;
 mod track;
 
-use std::collections::HashMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
-use compactd_api::passes::{self, KeptPass, Pass, PassItem, PassReport};
-use dashmap::DashMap;
-use std::sync::Arc;
+use compactd_api::passes::{Pass, PassItem, PassReport};
 use tokio::sync::oneshot;
 
+use books::{Applied, Books};
 pub use seen::{Answered, Seen};
 pub use tell::line;
 pub use track::{Changed, Track};
@@ -29,8 +27,10 @@ use crate::store::Store;
 
 /// A pass older than this is not told of where the transcript cannot say whether it is meant.
 const RECENT: Duration = Duration::from_secs(900);
-/// So many sessions have their passes in memory.
-const TRACKS: usize = 512;
+/// A hook waits no longer for the ledger: the host waits for the hook.
+const SOON: Duration = Duration::from_millis(250);
+/// Nor does a person.
+const PATIENT: Duration = Duration::from_secs(2);
 /// A compaction that starts by itself when fewer results than this are new was started in vain.
 const REFILLED_BELOW: u64 = 3;
 
@@ -41,15 +41,10 @@ enum Job {
     Stop,
 }
 
-/// What a session's next compaction wants to know at once: the number of the newest pass that was
-/// applied, and the results that it left.
-type Left = Arc<DashMap<SessionKey, Option<(u64, u64)>>>;
-
 /// A handle to the ledger.
 pub struct Ledger {
     jobs: Sender<Job>,
-    left: Left,
-    store: Store,
+    applied: Applied,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -59,27 +54,19 @@ impl std::fmt::Debug for Ledger {
     }
 }
 
-/// What the thread holds.
-struct Books {
-    store: Store,
-    tracks: HashMap<SessionKey, Track>,
-    left: Left,
-}
-
 impl Ledger {
     /// Starts the ledger's thread.
     #[must_use]
     pub fn start(store: Store) -> Self {
         let (jobs, receive) = channel();
-        let left = Left::default();
-        let mut books =
-            Books { store: store.clone(), tracks: HashMap::new(), left: Arc::clone(&left) };
+        let applied = Applied::default();
+        let mut books = Books::new(store, Arc::clone(&applied));
         let thread = std::thread::Builder::new()
             .name("ledger".to_owned())
             .spawn(move || books.run(&receive))
             .inspect_err(|error| tracing::error!(%error, "passes are not remembered"))
             .ok();
-        Self { jobs, left, store, thread: Mutex::new(thread) }
+        Self { jobs, applied, thread: Mutex::new(thread) }
     }
 
     /// Finishes what was handed over and ends the thread.
@@ -97,23 +84,29 @@ impl Ledger {
         }
     }
 
+    /// `None` if there is no answer within `patience`: a disk that hangs holds up the ledger's thread,
+    /// but nobody who asks. What was asked for is done all the same, once it can be.
     async fn ask<T: Send + 'static>(
         &self,
+        patience: Duration,
         work: impl FnOnce(&mut Books) -> T + Send + 'static,
     ) -> Option<T> {
         let (give, got) = oneshot::channel();
         self.push(move |books| {
             let _gone = give.send(work(books));
         });
-        got.await.ok()
+        let answered = tokio::time::timeout(patience, got).await;
+        if answered.is_err() {
+            tracing::warn!("the ledger does not answer in time");
+        }
+        answered.ok()?.ok()
     }
 
     /// A compaction was answered.
     pub fn answered(&self, answered: Answered) {
         self.push(move |books| {
             let key = answered.key.clone();
-            let kept = answered.into_kept();
-            books.change(&key, |track| ((), track.answered(kept)));
+            books.answered(&key, answered.into_kept());
         });
     }
 
@@ -124,7 +117,7 @@ impl Ledger {
         number: Option<u64>,
         report: PassReport,
     ) -> Option<PassItem> {
-        self.ask(move |books| {
+        self.ask(PATIENT, move |books| {
             books.change(&key, |track| {
                 let newest = track.newest().map(|kept| kept.pass.item.number);
                 let number = number.or(newest).unwrap_or_default();
@@ -144,7 +137,7 @@ impl Ledger {
     /// focus text for it already.
     pub async fn before(&self, key: SessionKey, number: Option<u64>) -> bool {
         let work = move |books: &mut Books| books.change(&key, |track| track.before(number));
-        self.ask(work).await.unwrap_or(false)
+        self.ask(SOON, work).await.unwrap_or(false)
     }
 
     /// The host says that a compaction is done, with an empty summary if a plugin answered it.
@@ -152,13 +145,13 @@ impl Ledger {
         let work = move |books: &mut Books| {
             books.change(&key, |track| ((), track.after(is_empty, boundaries)));
         };
-        let _done = self.ask(work).await;
+        let _done = self.ask(SOON, work).await;
     }
 
     /// A session goes on behind a compaction: the pass to tell the person of, at most once. That it was
     /// told is on disk before this says so.
     pub async fn started(&self, key: SessionKey, boundaries: Option<u64>) -> Option<PassItem> {
-        self.ask(move |books| {
+        self.ask(SOON, move |books| {
             books.change(&key, |track| {
                 let (told, changed) = track.started(boundaries, is_recent);
                 (told.map(|kept| kept.pass.item.clone()), changed)
@@ -180,7 +173,7 @@ impl Ledger {
         key: SessionKey,
         boundaries: Option<u64>,
     ) -> Option<(Vec<PassItem>, u64)> {
-        self.ask(move |books| {
+        self.ask(PATIENT, move |books| {
             books.change(&key, |track| {
                 let changed = boundaries.map(|seen| track.boundaries(seen)).unwrap_or_default();
                 let items = track.newest_first().map(|kept| kept.pass.item.clone()).collect();
@@ -197,30 +190,38 @@ impl Ledger {
         number: Option<u64>,
         boundaries: Option<u64>,
     ) -> Option<Pass> {
-        self.ask(move |books| {
+        self.ask(PATIENT, move |books| {
             let number = books.change(&key, |track| {
                 let changed = boundaries.map(|seen| track.boundaries(seen)).unwrap_or_default();
                 let newest = track.newest().map(|kept| kept.pass.item.number);
                 (number.or(newest), changed)
             })?;
-            books.whole(&key, number).map(|kept| kept.pass)
+            books.pass(&key, number)
         })
         .await
         .flatten()
     }
 
+    /// Makes [`Self::refilled`] know a session: to be awaited before the session's lock is taken.
+    pub async fn know(&self, key: &SessionKey) {
+        if !self.applied.contains_key(key) {
+            let key = key.clone();
+            let work = move |books: &mut Books| books.change(&key, |_| ((), Changed::default()));
+            let _known = self.ask(SOON, work).await;
+        }
+    }
+
     /// Whether the context filled up again at once: compaction `number` starts, and the one before it
-    /// was an applied pass that left all but a few of the `results_now` results.
+    /// was an applied pass that left all but a few of the `results_now` results. Looks into memory only:
+    /// of a session that is not known it says no.
     #[must_use]
     pub fn refilled(&self, key: &SessionKey, number: u64, results_now: u64) -> bool {
-        let known = self.left.get(key).map(|left| *left);
-        let left = known.unwrap_or_else(|| {
-            // Not asked for since the start: the one file that matters is read here.
-            let before = number.checked_sub(1)?;
-            let bytes = self.store.pass(key, before).ok().flatten()?;
-            Track::of([passes::parse(&bytes).ok()?]).newest_applied()
-        });
-        left.is_some_and(|(before, left)| {
+        // A pass with this number or a later one was answered for this compaction, and came to nothing.
+        let before = self
+            .applied
+            .get(key)
+            .and_then(|applied| applied.iter().rev().find(|(pass, _)| *pass < number).copied());
+        before.is_some_and(|(before, left)| {
             before + 1 == number && results_now < left.saturating_add(REFILLED_BELOW)
         })
     }
@@ -229,116 +230,6 @@ impl Ledger {
 fn is_recent(at: &str) -> bool {
     let Ok(at) = at.parse::<jiff::Timestamp>() else { return false };
     SystemTime::now().duration_since(SystemTime::from(at)).map_or(true, |age| age <= RECENT)
-}
-
-impl Books {
-    fn run(&mut self, jobs: &Receiver<Job>) {
-        for job in jobs {
-            match job {
-                Job::Do(work) => {
-                    if catch_unwind(AssertUnwindSafe(|| work(self))).is_err() {
-                        tracing::error!("a step of the ledger panicked");
-                        // What is on disk is whole; what was in memory may not be.
-                        self.tracks.clear();
-                    }
-                }
-                Job::Stop => return,
-            }
-        }
-    }
-
-    /// Changes the passes of a session, and writes what changed.
-    fn change<T>(&mut self, key: &SessionKey, work: impl FnOnce(&mut Track) -> (T, Changed)) -> T {
-        if !self.tracks.contains_key(key) {
-            if self.tracks.len() >= TRACKS {
-                self.tracks.clear();
-            }
-            let loaded = self.load(key);
-            self.tracks.insert(key.clone(), loaded);
-        }
-        let (answer, changed) = match self.tracks.get_mut(key) {
-            Some(track) => work(track),
-            None => work(&mut Track::default()),
-        };
-        for number in &changed.written {
-            self.write(key, *number);
-        }
-        for number in &changed.removed {
-            if let Err(error) = self.store.remove_pass(key, *number) {
-                tracing::warn!(session = key.id, number, %error, "an old pass stays");
-            }
-        }
-        if let Some(track) = self.tracks.get(key) {
-            self.left.insert(key.clone(), track.newest_applied());
-        }
-        answer
-    }
-
-    /// What is on disk, without the results. Files of other versions are left as they are.
-    fn load(&self, key: &SessionKey) -> Track {
-        let numbers = self.store.pass_numbers(key).unwrap_or_else(|error| {
-            tracing::warn!(session = key.id, %error, "passes cannot be read");
-            Vec::new()
-        });
-        let kept = numbers.into_iter().filter_map(|number| self.read(key, number)).map(|kept| {
-            let pass = Pass { results: Vec::new(), ..kept.pass };
-            KeptPass { pass, ..kept }
-        });
-        Track::of(kept)
-    }
-
-    fn read(&self, key: &SessionKey, number: u64) -> Option<KeptPass> {
-        let bytes = match self.store.pass(key, number) {
-            Ok(bytes) => bytes?,
-            Err(error) => {
-                tracing::warn!(session = key.id, number, %error, "a pass cannot be read");
-                return None;
-            }
-        };
-        match passes::parse(&bytes) {
-            // A file that was put there under another number is none of ours.
-            Ok(kept) => Some(kept).filter(|kept| kept.pass.item.number == number),
-            Err(error) => {
-                tracing::warn!(session = key.id, number, %error, "a pass is left as it is");
-                None
-            }
-        }
-    }
-
-    /// A pass with its results.
-    fn whole(&self, key: &SessionKey, number: u64) -> Option<KeptPass> {
-        let known = self.tracks.get(key)?.get(number)?;
-        if !known.pass.results.is_empty() || known.pass.item.counters.results == 0 {
-            return Some(known.clone());
-        }
-        let results = self.read(key, number).map(|kept| kept.pass.results).unwrap_or_default();
-        let pass = Pass { results, ..known.pass.clone() };
-        Some(KeptPass { pass, ..known.clone() })
-    }
-
-    /// Writes a pass. Its results leave the memory then: they may be thousands.
-    fn write(&mut self, key: &SessionKey, number: u64) {
-        let Some(whole) = self.whole(key, number) else { return };
-        let foreign = self.store.pass(key, number).ok().flatten().is_some_and(|bytes| {
-            matches!(passes::parse(&bytes), Err(passes::PassError::Format(_)))
-        });
-        if foreign {
-            tracing::warn!(session = key.id, number, "a pass of another version is in the way");
-            return;
-        }
-        match self.store.save_pass(key, number, &passes::print(&whole)) {
-            Ok(true) => {
-                let track = self.tracks.get_mut(key);
-                if let Some(kept) = track.and_then(|track| track.get_mut(number)) {
-                    kept.pass.results = Vec::new();
-                }
-            }
-            Ok(false) => {}
-            Err(error) => {
-                tracing::warn!(session = key.id, number, %error, "a pass is not on disk");
-            }
-        }
-    }
 }
 
 #[cfg(test)]

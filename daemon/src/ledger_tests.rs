@@ -1,10 +1,10 @@
 use std::fs;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use compactd_api::compact::{Counters, Outcome};
-use compactd_api::passes::{PassState, ReportOutcome};
-use compactd_api::{Profile, Trigger};
+use compactd_api::passes::{self, PassResult, PassState, ReportOutcome};
+use compactd_api::{CallFate, DecisionKind, Profile, Trigger};
 use compactd_core::record::Host;
 
 use super::*;
@@ -34,7 +34,7 @@ fn ledger(state: &Path) -> Ledger {
 }
 
 fn wait<T>(work: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(work)
+    tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(work)
 }
 
 fn numbers(ledger: &Ledger, id: &str) -> Vec<u64> {
@@ -140,11 +140,133 @@ fn a_context_that_fills_up_at_once_is_noticed() {
         assert_eq!(first.refilled(&key("a"), number, results), expected, "{number} {results}");
     }
     assert!(!first.refilled(&key("b"), 1, 0) && !first.refilled(&key("b"), 4, 0));
+    // The next one was answered too and came to nothing.
+    first.answered(answer("a", 4));
+    assert_eq!(numbers(&first, "a"), [4, 3]);
+    assert!(first.refilled(&key("a"), 4, 2) && first.refilled(&key("a"), 5, 2));
     first.stop();
-    // Nothing is in memory yet.
     let second = ledger(state.path());
+    assert!(!second.refilled(&key("a"), 4, 2), "nothing is in memory yet");
+    wait(second.know(&key("a")));
     assert!(second.refilled(&key("a"), 4, 2) && !second.refilled(&key("a"), 4, 3));
+    // Of what has no passes nothing is kept.
+    wait(second.know(&key("b")));
+    wait(second.after(key("c"), true, None));
+    assert_eq!(second.applied.len(), 1);
     second.stop();
+}
+
+fn results(number: usize) -> Vec<PassResult> {
+    let result = |at: usize| PassResult {
+        id: format!("toolu_{at}"),
+        tool: "Bash".to_owned(),
+        chars: 9,
+        decision: DecisionKind::Keep,
+        call: CallFate::Kept,
+        rule: "too_recent".to_owned(),
+        reason: "fewer than 3 results behind it".to_owned(),
+    };
+    (0..number).map(result).collect()
+}
+
+/// An answer with results; its sums say that there are none.
+fn answer_with(ledger: &Ledger, id: &str, number: u64, count: usize) {
+    let mut kept = answer(id, number).into_kept();
+    kept.pass.item.counters.results = 0;
+    kept.pass.results = results(count);
+    let key = key(id);
+    ledger.push(move |books| books.answered(&key, kept));
+}
+
+fn count(ledger: &Ledger, id: &str, number: u64) -> usize {
+    wait(ledger.pass(key(id), Some(number), None)).unwrap().results.len()
+}
+
+#[test]
+fn results_are_written_once_and_stay() {
+    let state = tempfile::tempdir().unwrap();
+    let first = ledger(state.path());
+    answer_with(&first, "a", 1, 5);
+    assert_eq!(count(&first, "a", 1), 5);
+    let path = file(state.path(), "a", 1).with_file_name(passes::results_name(1));
+    let bytes = fs::read(&path).unwrap();
+    // Gone, and unreadable, while hooks come.
+    for there in [&b"{ torn"[..], &bytes] {
+        fs::remove_file(&path).unwrap();
+        wait(first.after(key("a"), true, Some(0)));
+        fs::write(&path, there).unwrap();
+        let _told = wait(first.started(key("a"), Some(0)));
+        let report = PassReport::of(ReportOutcome::Applied);
+        assert!(wait(first.reported(key("a"), None, report)).is_some());
+        assert_eq!(fs::read(&path).unwrap(), there);
+    }
+    let inode = fs::metadata(&path).unwrap().ino();
+    wait(first.before(key("a"), None));
+    assert_eq!(fs::metadata(&path).unwrap().ino(), inode, "the file is the same");
+    first.stop();
+    let second = ledger(state.path());
+    assert_eq!(count(&second, "a", 1), 5);
+    // Another answer has results of its own, at another time.
+    fs::write(&path, passes::print_results("then", &results(2))).unwrap();
+    assert_eq!(count(&second, "a", 1), 0, "of another answer");
+    answer_with(&second, "a", 1, 3);
+    assert_eq!(count(&second, "a", 1), 3);
+    second.stop();
+}
+
+#[test]
+fn what_cannot_be_read_is_never_written_over() {
+    let state = tempfile::tempdir().unwrap();
+    let first = ledger(state.path());
+    answer_with(&first, "a", 1, 5);
+    assert_eq!(numbers(&first, "a"), [1]);
+    let path = file(state.path(), "a", 1);
+    let torn = [path.clone(), path.with_file_name(passes::results_name(1))];
+    for path in &torn {
+        fs::write(path, "{ torn").unwrap();
+    }
+    answer_with(&first, "a", 1, 4);
+    wait(first.after(key("a"), true, Some(0)));
+    assert_eq!(count(&first, "a", 1), 4, "kept in memory");
+    first.stop();
+    for path in &torn {
+        assert_eq!(fs::read_to_string(path).unwrap(), "{ torn");
+    }
+}
+
+#[test]
+fn memory_is_bounded_where_nothing_can_be_written() {
+    let ledger = Ledger::start(Store::new(None, None));
+    for number in 1..=20 {
+        answer_with(&ledger, "a", number, 2);
+    }
+    assert_eq!(numbers(&ledger, "a").len(), 20);
+    let held = (1..=20).filter(|number| count(&ledger, "a", *number) > 0).count();
+    assert_eq!((held, count(&ledger, "a", 20)), (16, 2));
+    ledger.stop();
+}
+
+#[test]
+fn neither_a_pipe_nor_a_hanging_disk_holds_anybody() {
+    let state = tempfile::tempdir().unwrap();
+    let path = file(state.path(), "a", 1);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    for path in [&path, &path.with_file_name(passes::results_name(1))] {
+        let (kind, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU);
+        rustix::fs::mknodat(rustix::fs::CWD, path, kind, mode, 0).unwrap();
+    }
+    let ledger = ledger(state.path());
+    assert!(numbers(&ledger, "a").is_empty());
+    answer_with(&ledger, "a", 1, 3);
+    assert_eq!(count(&ledger, "a", 1), 3);
+    assert!(fs::symlink_metadata(&path).unwrap().is_file());
+    let (go_on, hangs) = channel::<()>();
+    ledger.push(move |_| assert!(hangs.recv().is_err()));
+    assert!(!wait(ledger.before(key("a"), Some(1))));
+    assert!(wait(ledger.started(key("a"), None)).is_none());
+    drop(go_on);
+    assert_eq!(numbers(&ledger, "a"), [1]);
+    ledger.stop();
 }
 
 #[test]

@@ -3,19 +3,22 @@
 //! Every file is written beside its place, synced and renamed, 0600 in folders 0700, so a crash or
 //! a full disk leaves the old file or the new one. Transcripts are never written.
 
+mod passes;
+
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use compactd_api::{passes, pins};
+use compactd_api::pins;
 use compactd_core::hash::hash;
 use compactd_core::index::Index;
 use compactd_core::rules::Pins;
 use compactd_core::settings::Settings;
 use compactd_transcript::lineage::Segment;
 use compactd_transcript::{Change, Identity, Transcript, compare};
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
 use crate::sessions::SessionKey;
@@ -138,7 +141,7 @@ impl Store {
     #[must_use]
     pub fn load(&self, key: &SessionKey, file: &Path, settings: &Settings) -> Option<Tail> {
         let path = self.snapshot_path(key)?;
-        let bytes = match read(&path) {
+        let bytes = match read(&path, MAX_FILE_BYTES) {
             Ok(bytes) => bytes?,
             Err(error) => {
                 tracing::warn!(session = key.id, %error, "snapshot cannot be read");
@@ -181,7 +184,7 @@ impl Store {
     /// The file is there and cannot be read or understood; it is left as it is.
     pub fn pins(&self, key: &SessionKey) -> Result<Pins, StoreError> {
         let Some(path) = self.pins_path(key) else { return Ok(Pins::default()) };
-        let Some(bytes) = read(&path)? else { return Ok(Pins::default()) };
+        let Some(bytes) = read(&path, MAX_FILE_BYTES)? else { return Ok(Pins::default()) };
         pins::parse(&bytes)
             .map_err(io::Error::other)
             .map_err(StoreError::of("read pins from", &path))
@@ -199,84 +202,6 @@ impl Store {
             )(io::Error::from(io::ErrorKind::NotFound)));
         };
         write(&path, &pins::print(pins))
-    }
-
-    /// Numbers of the passes that are kept of a session, in no order; those of other versions too.
-    ///
-    /// # Errors
-    /// The folder is there and cannot be listed, or is none of ours.
-    pub fn pass_numbers(&self, key: &SessionKey) -> Result<Vec<u64>, StoreError> {
-        let Some(folder) = self.passes_folder(key)? else { return Ok(Vec::new()) };
-        let entries = match fs::read_dir(&folder) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            entries => entries.map_err(StoreError::of("list", &folder))?,
-        };
-        let name = |entry: fs::DirEntry| passes::number_of(entry.file_name().to_str()?);
-        Ok(entries.flatten().filter_map(name).collect())
-    }
-
-    /// The bytes of a pass.
-    ///
-    /// # Errors
-    /// The file is there and cannot be read; it is left as it is.
-    pub fn pass(&self, key: &SessionKey, number: u64) -> Result<Option<Vec<u8>>, StoreError> {
-        match self.passes_folder(key)? {
-            Some(folder) => read(&folder.join(passes::file_name(number))),
-            None => Ok(None),
-        }
-    }
-
-    /// Writes a pass; false if passes are not kept.
-    ///
-    /// # Errors
-    /// The file cannot be written; what was there stays.
-    pub fn save_pass(
-        &self,
-        key: &SessionKey,
-        number: u64,
-        bytes: &[u8],
-    ) -> Result<bool, StoreError> {
-        let Some(folder) = self.passes_folder(key)? else { return Ok(false) };
-        write(&folder.join(passes::file_name(number)), bytes)?;
-        Ok(true)
-    }
-
-    /// Removes a pass.
-    ///
-    /// # Errors
-    /// It is there and stays.
-    pub fn remove_pass(&self, key: &SessionKey, number: u64) -> Result<(), StoreError> {
-        let Some(folder) = self.passes_folder(key)? else { return Ok(()) };
-        let path = folder.join(passes::file_name(number));
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(StoreError::of("remove", &path)(error))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// The folder with the passes of a session. A link in its place could lead anywhere: it is refused,
-    /// as is another user's folder.
-    fn passes_folder(&self, key: &SessionKey) -> Result<Option<PathBuf>, StoreError> {
-        let Some(state) = &self.state else { return Ok(None) };
-        let folder = passes::folder(state, key.host, &key.id);
-        for part in [passes::base(state), folder.clone()] {
-            match fs::symlink_metadata(&part) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => break,
-                Err(error) => return Err(StoreError::of("look at", &part)(error)),
-                Ok(metadata) => {
-                    let is_ours =
-                        metadata.is_dir() && metadata.uid() == rustix::process::getuid().as_raw();
-                    if !is_ours {
-                        let kind = io::ErrorKind::PermissionDenied;
-                        let refused = io::Error::new(kind, "not a folder of ours");
-                        return Err(StoreError::of("use", &part)(refused));
-                    }
-                }
-            }
-        }
-        Ok(Some(folder))
     }
 
     fn pins_path(&self, key: &SessionKey) -> Option<PathBuf> {
@@ -321,10 +246,12 @@ fn decode(bytes: &[u8], file: &Path, settings: &Settings) -> Result<Option<Tail>
     Ok(Some(Tail::resume(index, segments, identity, origin.has_gap)))
 }
 
-/// Reads a file of ours; `None` if there is none. Another user's, or one behind a link, is refused.
-fn read(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
-    let nofollow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or(0);
-    let opened = File::options().read(true).custom_flags(nofollow).open(path);
+/// Reads a file of ours; `None` if there is none. Another user's, one behind a link, and anything that
+/// is no file is refused: a pipe would not even open before somebody writes to it.
+fn read(path: &Path, max_bytes: u64) -> Result<Option<Vec<u8>>, StoreError> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let flags = i32::try_from(flags.bits()).unwrap_or(0);
+    let opened = File::options().read(true).custom_flags(flags).open(path);
     let file = match opened {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         opened => opened.map_err(StoreError::of("open", path))?,
@@ -334,8 +261,12 @@ fn read(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
         let refused = io::Error::new(io::ErrorKind::PermissionDenied, "not a file of ours");
         return Err(StoreError::of("read", path)(refused));
     }
+    if metadata.len() > max_bytes {
+        let refused = io::Error::new(io::ErrorKind::FileTooLarge, "larger than any of ours");
+        return Err(StoreError::of("read", path)(refused));
+    }
     let mut bytes = Vec::new();
-    file.take(MAX_FILE_BYTES).read_to_end(&mut bytes).map_err(StoreError::of("read", path))?;
+    file.take(max_bytes).read_to_end(&mut bytes).map_err(StoreError::of("read", path))?;
     Ok(Some(bytes))
 }
 

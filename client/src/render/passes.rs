@@ -1,7 +1,7 @@
 //! A pass that really ran: what it did with every result, and how it ended.
 
 use compactd_api::DecisionKind;
-use compactd_api::passes::{Pass, PassItem, PassResult, PassState};
+use compactd_api::passes::{Pass, PassItem, PassReport, PassResult, PassState, ReportOutcome};
 use compactd_api::sessions::ExplainedResult;
 use jiff::Timestamp;
 
@@ -55,16 +55,20 @@ fn head(item: &PassItem, now: Timestamp) -> String {
         item.number,
         item.trigger,
         ago(&item.at, now),
-        ended(item.state),
+        ended(item),
         rough(before),
         rough(after),
     )
 }
 
-fn ended(state: PassState) -> &'static str {
-    match state {
+fn ended(item: &PassItem) -> &'static str {
+    let is_told = |report: &PassReport| report.outcome == ReportOutcome::HandedOver;
+    match item.state {
         PassState::Answered => "answered, nothing heard since",
         PassState::Applied => "applied",
+        PassState::HandedOver if !item.report.as_ref().is_some_and(is_told) => {
+            "the host made its own summary"
+        }
         PassState::HandedOver => "handed over to the host's own summary",
         PassState::Left => "not used by the host",
         PassState::Unknown | PassState::Other => "answered, its end is not known",

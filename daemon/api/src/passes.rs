@@ -27,7 +27,8 @@ words! {
         Answered = "answered",
         /// The decisions became the new context.
         Applied = "applied",
-        /// The host's own summary was asked for, with what the pass left.
+        /// The answer was to ask for the host's own summary, and the host made one. Only a report says
+        /// that it was made of what the pass left.
         HandedOver = "handed_over",
         /// The host went on without the pass.
         Left = "left",
@@ -204,6 +205,8 @@ pub struct KeptPass {
     pub pass: Pass,
     /// The person was told of it.
     pub told: bool,
+    /// The host's hook before its own compaction came.
+    pub asked: bool,
     /// The host's hook behind the compaction came.
     pub finished: bool,
     /// Results in the context behind it, notes counted.
@@ -215,6 +218,8 @@ struct File<P> {
     format: u32,
     #[serde(default)]
     told: bool,
+    #[serde(default)]
+    asked: bool,
     #[serde(default)]
     finished: bool,
     #[serde(default)]
@@ -251,6 +256,12 @@ pub fn file_name(number: u64) -> String {
     format!("{number}.json")
 }
 
+/// Name of the file beside it with the results of the pass: it is large and never changes.
+#[must_use]
+pub fn results_name(number: u64) -> String {
+    format!("{number}.results.json")
+}
+
 /// The number in a file's name, if it is one that [`file_name`] gives.
 #[must_use]
 pub fn number_of(name: &str) -> Option<u64> {
@@ -258,30 +269,58 @@ pub fn number_of(name: &str) -> Option<u64> {
     (file_name(number) == name).then_some(number)
 }
 
-/// Reads a file of a pass.
-///
-/// # Errors
-/// It is none of this version's; it is to be left as it is.
-pub fn parse(bytes: &[u8]) -> Result<KeptPass, PassError> {
+#[derive(Serialize, Deserialize)]
+struct ResultsFile<T, R> {
+    format: u32,
+    /// That of the answer: a pass that was answered again has other results.
+    at: T,
+    results: R,
+}
+
+fn check_format(bytes: &[u8]) -> Result<(), PassError> {
     #[derive(Deserialize)]
     struct Head {
         format: u32,
     }
     let Head { format } = serde_json::from_slice(bytes)?;
-    if format != FORMAT {
-        return Err(PassError::Format(format));
-    }
-    let File { told, finished, results_after, pass, .. } = serde_json::from_slice(bytes)?;
-    Ok(KeptPass { pass, told, finished, results_after })
+    if format == FORMAT { Ok(()) } else { Err(PassError::Format(format)) }
 }
 
-/// The bytes of a file of a pass.
+/// Reads a file with the results of a pass: when the pass was answered, and the results.
+///
+/// # Errors
+/// It is none of this version's; it is to be left as it is.
+pub fn parse_results(bytes: &[u8]) -> Result<(String, Vec<PassResult>), PassError> {
+    check_format(bytes)?;
+    let ResultsFile { at, results, .. } = serde_json::from_slice(bytes)?;
+    Ok((at, results))
+}
+
+/// The bytes of a file with the results of the pass that was answered `at` that time.
+#[must_use]
+pub fn print_results(at: &str, results: &[PassResult]) -> Vec<u8> {
+    let file = ResultsFile { format: FORMAT, at, results };
+    serde_json::to_vec(&file).unwrap_or_default()
+}
+
+/// Reads a file of a pass. Its results stand in a file of their own ([`results_name`]).
+///
+/// # Errors
+/// It is none of this version's; it is to be left as it is.
+pub fn parse(bytes: &[u8]) -> Result<KeptPass, PassError> {
+    check_format(bytes)?;
+    let File { told, asked, finished, results_after, pass, .. } = serde_json::from_slice(bytes)?;
+    Ok(KeptPass { pass, told, asked, finished, results_after })
+}
+
+/// The bytes of a file of a pass, with what results the pass has.
 #[must_use]
 pub fn print(kept: &KeptPass) -> Vec<u8> {
-    let KeptPass { pass, told, finished, results_after } = kept;
+    let KeptPass { pass, told, asked, finished, results_after } = kept;
     let file = File {
         format: FORMAT,
         told: *told,
+        asked: *asked,
         finished: *finished,
         results_after: *results_after,
         pass,
@@ -357,7 +396,7 @@ mod tests {
             item: item(3, Outcome::Apply, PassState::Answered),
             results: vec![result],
         };
-        KeptPass { pass, told: true, finished: false, results_after: 1 }
+        KeptPass { pass, told: true, asked: true, finished: false, results_after: 1 }
     }
 
     #[test]
@@ -372,9 +411,28 @@ mod tests {
     }
 
     #[test]
+    fn results_are_read_as_they_are_written() {
+        let kept = kept();
+        let bytes = print_results("then", &kept.pass.results);
+        assert_eq!(parse_results(&bytes).unwrap(), ("then".to_owned(), kept.pass.results));
+        let other = br#"{"format":7,"at":1}"#;
+        assert!(matches!(parse_results(other), Err(PassError::Format(7))));
+        assert!(matches!(parse_results(b"{ torn"), Err(PassError::NotAPass(_))));
+    }
+
+    #[test]
     fn names() {
         assert_eq!(number_of("12.json"), Some(12));
-        for other in ["", ".json", "012.json", "+1.json", "1.json.new", "x.json", "-1.json"] {
+        for other in [
+            "",
+            ".json",
+            "012.json",
+            "+1.json",
+            "1.results.json",
+            "1.json.new",
+            "x.json",
+            "-1.json",
+        ] {
             assert_eq!(number_of(other), None, "{other}");
         }
     }

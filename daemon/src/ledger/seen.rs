@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use compactd_api::compact::{CompactAnswer, CompactRequest, Counters, Outcome, ResultDecision};
 use compactd_api::passes::{KeptPass, Pass, PassItem, PassResult, PassState};
-use compactd_api::{CallFate, DecisionKind, Profile, Trigger};
+use compactd_api::{CallFate, DecisionKind, Level, Profile, Trigger};
 use compactd_core::index::{History, Index};
 use compactd_core::rules::{self, Decision, Pins, Ruling};
 
@@ -177,6 +177,7 @@ impl Answered {
         if !decides || request.trigger == Trigger::Precompute {
             return None;
         }
+        let level = answer.level.filter(|level| *level != Level::Rules);
         Some(Self {
             key: key.clone(),
             at: SystemTime::now(),
@@ -184,7 +185,7 @@ impl Answered {
             profile: profile.into(),
             number: answer.compaction,
             outcome: answer.outcome,
-            level: answer.level.map(|level| level.name().to_owned()),
+            level: level.map(|level| level.name().to_owned()),
             focus: answer.focus.is_some(),
             reason: answer.reason.as_ref().map(|reason| reason.as_str().to_owned()),
             counters: answer.counters,
@@ -215,6 +216,6 @@ impl Answered {
             report: None,
         };
         let pass = Pass { host: self.key.host.into(), session: self.key.id, item, results };
-        KeptPass { pass, told: false, finished: false, results_after: left as u64 }
+        KeptPass { pass, told: false, asked: false, finished: false, results_after: left as u64 }
     }
 }

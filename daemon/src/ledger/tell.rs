@@ -1,6 +1,6 @@
 //! The one line that a person reads in the host behind a compaction.
 
-use compactd_api::passes::{PassItem, PassState};
+use compactd_api::passes::{PassItem, PassState, ReportOutcome};
 
 /// The line about a pass; `session` is as much of the session's id as leads to it.
 #[must_use]
@@ -19,6 +19,12 @@ pub fn line(item: &PassItem, session: &str) -> String {
     let more = format!("what went: compactctl explain {session} · one back: compactctl recall ID");
     if item.state == PassState::HandedOver {
         let why = item.reason.as_deref().unwrap_or("that alone frees too little");
+        if report.is_none_or(|report| report.outcome != ReportOutcome::HandedOver) {
+            // Nobody said what the summary was made of.
+            return format!(
+                "compactd: {why}; the host made its own summary · what was decided: compactctl explain {session} · one back: compactctl recall ID"
+            );
+        }
         return format!(
             "compactd: {sums}, {tokens}; {why}: the host was asked for its own summary of what is left · {more}"
         );
@@ -32,11 +38,11 @@ pub fn line(item: &PassItem, session: &str) -> String {
 /// A number in thousands or millions once it is large.
 fn rough(value: u64) -> String {
     let scaled = |unit: u64, name: &str| {
-        let tenths = (value + unit / 20) / (unit / 10);
+        let tenths = value.saturating_add(unit / 20) / (unit / 10);
         if tenths < 100 && !tenths.is_multiple_of(10) {
             format!("{}.{}{name}", tenths / 10, tenths % 10)
         } else {
-            format!("{}{name}", (value + unit / 2) / unit)
+            format!("{}{name}", value.saturating_add(unit / 2) / unit)
         }
     };
     match value {
@@ -48,6 +54,8 @@ fn rough(value: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use compactd_api::passes::PassReport;
+
     use super::*;
 
     fn item(name: &str, place: usize) -> PassItem {
@@ -64,12 +72,35 @@ mod tests {
             "compactd: kept 14, cut 1, dropped 9 of 24 tool results, 52k → 31k tokens in 6 ms · \
              what went: compactctl explain 4c1f0a52 · one back: compactctl recall ID"
         );
+        let untold = item("passes", 0);
+        let report = Some(PassReport::of(ReportOutcome::HandedOver));
         assert_eq!(
-            line(&item("passes", 0), "4c1f0a52"),
+            line(&PassItem { report, ..untold.clone() }, "4c1f0a52"),
             "compactd: kept 27, cut 0, dropped 4 of 31 tool results, 168k → 160k tokens; \
              about 160000 tokens would be left, the budget is 150300: the host was asked for its \
              own summary of what is left · what went: compactctl explain 4c1f0a52 · one back: \
              compactctl recall ID"
         );
+        assert_eq!(
+            line(&untold, "4c1f0a52"),
+            "compactd: about 160000 tokens would be left, the budget is 150300; the host made its \
+             own summary · what was decided: compactctl explain 4c1f0a52 · one back: compactctl \
+             recall ID"
+        );
+    }
+
+    #[test]
+    fn any_number_has_a_short_form() {
+        for (value, shown) in [
+            (0, "0"),
+            (999, "999"),
+            (1_000, "1k"),
+            (1_550, "1.6k"),
+            (999_499, "999k"),
+            (999_500, "1M"),
+            (u64::MAX, "18446744073709M"),
+        ] {
+            assert_eq!(rough(value), shown);
+        }
     }
 }

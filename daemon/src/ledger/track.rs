@@ -8,6 +8,7 @@
 //! answered ──report──▶ applied | handed_over | left
 //!    ├─ PostCompact without a summary ──▶ applied
 //!    ├─ PreCompact (the host runs its own) ──▶ handed_over (outcome escalate), else left
+//!    │    (only a report says that the host got what the pass left)
 //!    ├─ PostCompact with a summary ──▶ the same
 //!    ├─ SessionStart(compact), the boundary in the transcript ──▶ as the outcome says
 //!    └─ the end of the session ──▶ unknown
@@ -17,7 +18,7 @@ use std::collections::BTreeMap;
 
 use compactd_api::compact::Outcome;
 use compactd_api::passes::{
-    KEPT, KeptPass, PassItem, PassReport, PassState, ended, really_ran, settled,
+    KEPT, KeptPass, PassItem, PassReport, PassState, ReportOutcome, ended, really_ran, settled,
 };
 
 /// The passes of one session.
@@ -122,21 +123,32 @@ impl Track {
     }
 
     /// `PreCompact`: the host is about to ask for its own summary, as compaction number `number`. Says
-    /// whether the caller was given the focus text for it already.
+    /// whether the caller handed the focus text over for this very attempt. A missing text does harm, a
+    /// second one does not: whatever is in doubt is a no.
     pub fn before(&mut self, number: Option<u64>) -> (bool, Changed) {
         let Some(kept) = self.passes.values_mut().next_back() else {
             return (false, Changed::default());
         };
         let item = &mut kept.pass.item;
-        if number.is_some_and(|number| number != item.number) {
-            return (false, Changed::default());
+        let own = item.number;
+        if let Some(number) = number.filter(|number| *number != own) {
+            // A later compaction: what the person is told of from now on is not this one.
+            let is_past = number > own && !kept.told;
+            kept.told |= is_past;
+            return (false, if is_past { Changed::one(own) } else { Changed::default() });
         }
-        let mut changed = Changed::default();
+        let reported = item.report.as_ref().map(|report| report.outcome);
+        let is_handed = item.focus && reported == Some(ReportOutcome::HandedOver);
+        // A report from before an earlier summary is about that one.
+        let is_fresh = !kept.asked && !kept.finished;
+        let mut is_changed = !kept.asked;
+        kept.asked = true;
         if item.state == PassState::Answered {
             item.state = native(item.outcome);
-            changed = Changed::one(item.number);
+            is_changed = true;
         }
-        (item.focus && item.state == PassState::HandedOver, changed)
+        let changed = if is_changed { Changed::one(own) } else { Changed::default() };
+        (is_handed && is_fresh, changed)
     }
 
     /// `PostCompact`: the compaction is done; an empty summary means that a plugin answered it.
@@ -206,12 +218,12 @@ impl Track {
         self.newest_first().find(happened).map_or(0, |kept| kept.pass.item.number)
     }
 
-    /// The newest pass that was applied: its number, and the results that it left.
+    /// The passes that were applied, the oldest first: their numbers, and the results that each left.
     #[must_use]
-    pub fn newest_applied(&self) -> Option<(u64, u64)> {
+    pub fn applied(&self) -> Vec<(u64, u64)> {
         let is_applied = |item: &PassItem| item.outcome == Outcome::Apply && really_ran(item);
-        let kept = self.newest_first().find(|kept| is_applied(&kept.pass.item))?;
-        Some((kept.pass.item.number, kept.results_after))
+        let applied = self.passes.values().filter(|kept| is_applied(&kept.pass.item));
+        applied.map(|kept| (kept.pass.item.number, kept.results_after)).collect()
     }
 }
 

@@ -1,5 +1,5 @@
 use compactd_api::compact::Counters;
-use compactd_api::passes::{Pass, PassItem, ReportOutcome};
+use compactd_api::passes::Pass;
 use compactd_api::{Host, Profile, Trigger};
 
 use super::*;
@@ -19,7 +19,7 @@ fn kept(number: u64, outcome: Outcome) -> KeptPass {
         report: None,
     };
     let pass = Pass { host: Host::Claude, session: "s".to_owned(), item, results: Vec::new() };
-    KeptPass { pass, told: false, finished: false, results_after: 24 }
+    KeptPass { pass, told: false, asked: false, finished: false, results_after: 24 }
 }
 
 fn track(number: u64, outcome: Outcome) -> Track {
@@ -133,14 +133,57 @@ fn what_the_host_did_without_us_is_not_told() {
     assert!(old.started(None, |_| false).0.is_none());
 }
 
-#[test]
-fn the_focus_text_is_handed_over_once() {
+/// An escalate answer that the caller says it handed over.
+fn handed() -> Track {
     let mut track = track(3, Outcome::Escalate);
-    assert!(track.before(Some(3)).0);
-    assert!(track.before(Some(3)).0, "also when the hook comes twice");
-    assert!(!track.before(Some(4)).0, "another compaction");
-    assert!(!self::track(3, Outcome::Apply).before(Some(3)).0);
+    track.reported(3, &PassReport::of(ReportOutcome::HandedOver)).unwrap();
+    track
+}
+
+#[test]
+fn only_a_report_of_this_attempt_keeps_the_focus_text_back() {
+    for number in [None, Some(3)] {
+        let mut track = handed();
+        assert!(track.before(number).0);
+        assert!(!track.before(number).0, "another attempt, or the same hook twice");
+    }
+    assert!(!track(3, Outcome::Escalate).before(Some(3)).0, "nobody said so");
+    assert!(!track(3, Outcome::Apply).before(Some(3)).0);
     assert!(!Track::default().before(Some(1)).0);
+    let mut other = track(3, Outcome::Escalate);
+    other.reported(3, &PassReport::of(ReportOutcome::Left)).unwrap();
+    assert!(!other.before(Some(3)).0, "it said otherwise");
+    // Of an answer without a focus text none was handed over.
+    let mut bare = kept(3, Outcome::Escalate);
+    bare.pass.item.focus = false;
+    let mut without = Track::of([bare]);
+    without.reported(3, &PassReport::of(ReportOutcome::HandedOver)).unwrap();
+    assert!(!without.before(Some(3)).0);
+}
+
+#[test]
+fn a_stale_handover_keeps_nothing_back() {
+    assert!(!handed().before(Some(4)).0, "another compaction");
+    let mut done = handed();
+    let _changed = done.after(false, Some(2));
+    assert!(!done.before(Some(3)).0);
+    let mut again = handed();
+    let _changed = again.answered(kept(3, Outcome::Escalate));
+    assert!(!again.before(Some(3)).0);
+    // The report came late: behind the hook that it was meant for.
+    let mut late = track(3, Outcome::Escalate);
+    assert!(!late.before(Some(3)).0);
+    late.reported(3, &PassReport::of(ReportOutcome::HandedOver)).unwrap();
+    assert!(!late.before(Some(3)).0);
+}
+
+#[test]
+fn a_later_compaction_does_not_tell_the_one_before() {
+    let mut track = track(3, Outcome::Apply);
+    assert_eq!(track.before(Some(4)), (false, Changed::one(3)));
+    assert_eq!(track.before(Some(4)), (false, Changed::default()));
+    // The transcript does not show its boundary yet.
+    assert_eq!(tells(&mut track, Some(3)), None);
 }
 
 #[test]
@@ -196,14 +239,15 @@ fn the_end_of_a_session_settles() {
 }
 
 #[test]
-fn what_the_last_pass_left() {
+fn what_the_passes_left() {
     let mut track = track(3, Outcome::Apply);
-    assert_eq!(track.newest_applied(), Some((3, 24)));
-    // The next one was answered, perhaps twice: it is about the one before all the same.
+    assert_eq!(track.applied(), [(3, 24)]);
+    // The next one was answered, perhaps twice: the one before is there all the same.
     track.answered(kept(4, Outcome::Escalate));
-    track.answered(kept(4, Outcome::Escalate));
-    assert_eq!(track.newest_applied(), Some((3, 24)));
+    assert_eq!(track.applied(), [(3, 24)]);
+    track.answered(kept(4, Outcome::Apply));
+    assert_eq!(track.applied(), [(3, 24), (4, 24)]);
     track.reported(3, &PassReport::of(ReportOutcome::Left)).unwrap();
-    assert_eq!(track.newest_applied(), None);
-    assert_eq!(self::track(3, Outcome::Escalate).newest_applied(), None);
+    assert_eq!(track.applied(), [(4, 24)]);
+    assert_eq!(self::track(3, Outcome::Escalate).applied(), []);
 }

@@ -31,6 +31,9 @@ pub(super) async fn compact(
     let session = find(&app, &request)?;
     app.sessions.touch(&session);
     let _held = session.hold();
+    if request.trigger == Trigger::Auto {
+        app.ledger.know(&session.key).await;
+    }
     let waited = tokio::time::timeout(COMPACT_WAIT, async {
         ready(&app, &session).await?;
         Ok(current(&app, &session).await)

@@ -31,7 +31,7 @@ impl Work {
     /// A request that asks for more than the rules can give.
     fn escalate(&self, client: &Client) -> Value {
         let mut request = self.session.request(&self.file, "auto");
-        request["usage"] = json!({"tokens": 190_000, "window": 200_000});
+        request["threshold"] = json!(100);
         let answer = client.compact(&request);
         assert_eq!(answer["outcome"], "escalate", "{answer}");
         answer
@@ -225,18 +225,44 @@ fn a_handed_over_compaction_says_why_and_the_focus_goes_out_once() {
     let daemon = Daemon::start(&home);
     daemon.client.indexed(&work.id);
     let answer = work.escalate(&daemon.client);
+    assert!(answer["focus"].as_str().unwrap().contains("port 48213"), "{answer}");
+    work.report(&daemon.client, 1, &json!({"outcome": "handed_over"}));
     let auto = json!({"trigger": "auto", "custom_instructions": null});
-    // Nobody handed a focus text over yet: the hook does.
-    let (status, focus) = work.hook(&daemon.client, "PreCompact", &auto);
-    assert_eq!(status, 200);
-    assert!(focus.starts_with("Keep these exactly, character for character:\n"), "{focus}");
-    assert!(focus.contains("port 48213"), "{focus}");
+    // The plugin handed the text over: the hook has nothing to add.
+    work.silent(&daemon.client, "PreCompact", &auto);
     let told = work.started(&daemon.client).unwrap();
     let reason = answer["reason"].as_str().unwrap();
     assert!(told.contains(reason) && told.contains("host was asked for its own summary"), "{told}");
     work.silent(&daemon.client, "PostCompact", &json!({"compact_summary": "<summary>x</summary>"}));
     assert_eq!(work.started(&daemon.client), None);
     assert_eq!(work.pass(&daemon.client, "1")["state"], "handed_over");
+    // The host tries again without asking: the report was about the time before.
+    assert_eq!(work.hook(&daemon.client, "PreCompact", &auto).0, 200);
+    // Asked again, and told again.
+    let _answer = work.escalate(&daemon.client);
+    work.report(&daemon.client, 1, &json!({"outcome": "handed_over"}));
+    work.silent(&daemon.client, "PreCompact", &auto);
+    daemon.stop();
+}
+
+#[test]
+fn without_a_report_the_hook_hands_the_focus_over() {
+    let home = Home::new();
+    let work = Work::new(&home, 1);
+    let daemon = Daemon::start(&home);
+    daemon.client.indexed(&work.id);
+    let answer = work.escalate(&daemon.client);
+    for _ in 0..2 {
+        let (status, focus) = work.hook(&daemon.client, "PreCompact", &json!({"trigger": "auto"}));
+        assert_eq!(status, 200);
+        assert!(focus.starts_with("Keep these exactly, character for character:\n"), "{focus}");
+        assert!(focus.contains("port 48213"), "{focus}");
+    }
+    // Nobody knows what the summary was made of.
+    let told = work.started(&daemon.client).unwrap();
+    let reason = answer["reason"].as_str().unwrap();
+    assert!(told.contains(reason) && told.contains("the host made its own summary"), "{told}");
+    assert!(!told.contains("tool results"), "{told}");
     daemon.stop();
 }
 
