@@ -44,7 +44,7 @@ pub(super) async fn compact(
             Reply::Whole(response) => response,
             Reply::Wants { rows, focus } => {
                 let beside = beside(&app, &session, rows, focus).await;
-                match answer(&app, &session, &request, Some(beside), started)? {
+                match answer(&app, &session, &request, Some(&beside), started)? {
                     Reply::Whole(response) => response,
                     Reply::Wants { .. } => unready(&app, "the answer has no end"),
                 }
@@ -123,7 +123,7 @@ fn answer(
     app: &App,
     session: &Session,
     request: &CompactRequest<'_>,
-    beside: Option<Beside>,
+    beside: Option<&Beside>,
     started: Instant,
 ) -> Result<Reply, ApiError> {
     let pins = match app.sessions.store().pins(&session.key) {
@@ -142,7 +142,7 @@ fn answer(
     let index = tail.index();
     let refilled = request.trigger == Trigger::Auto
         && app.ledger.refilled(&session.key, index.facts().compactions + 1, index.results() as u64);
-    let mut answer = compaction::answer(index, request, profile, &pins, refilled, beside.as_ref());
+    let mut answer = compaction::answer(index, request, profile, &pins, refilled, beside);
     if beside.is_none() && matches!(answer.outcome, Outcome::Apply | Outcome::Escalate) {
         let rows = compaction::wanted(index);
         let focus = answer.outcome == Outcome::Escalate;
