@@ -119,7 +119,8 @@ fn validate(document: &Value, schema: &Value, value: &Value, at: &str) {
     match value {
         Value::Array(items) => {
             for (place, item) in items.iter().enumerate() {
-                validate(document, &schema["items"], item, &format!("{at}[{place}]"));
+                let schema = schema["prefixItems"].get(place).unwrap_or(&schema["items"]);
+                validate(document, schema, item, &format!("{at}[{place}]"));
             }
         }
         Value::Object(fields) => validate_object(document, schema, fields, at),
