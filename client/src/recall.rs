@@ -77,7 +77,7 @@ pub fn read(places: &Recall) -> Vec<Hit> {
     for found in &places.found {
         let Some(host) = convert::host(found.host) else { continue };
         let mut search = at_places(host, found, &places.id);
-        let wants_more = search.original.is_none() || search.call.is_none();
+        let wants_more = !search.is_done(false) || search.call.is_none();
         if wants_more && let Some(file) = found.files.last() {
             search = Search::file(Path::new(file), &places.id).unwrap_or(search);
         }
@@ -95,7 +95,7 @@ fn at_places(host: Host, found: &RecallSession, id: &str) -> Search {
         .map(|place| (place.offset, Some(place.chars)))
         .chain(found.calls.iter().map(|offset| (*offset, None)));
     for (offset, chars) in places {
-        if chars.is_some() && search.original.is_some() {
+        if chars.is_some() && search.is_done(false) {
             continue;
         }
         for file in &mut files {
@@ -111,7 +111,9 @@ fn at_places(host: Host, found: &RecallSession, id: &str) -> Search {
                 continue;
             }
             if chars.is_some() {
-                search.original = there.original;
+                if search.original.is_none() || there.is_done(false) {
+                    search.original = there.original;
+                }
             } else {
                 search.take(host, &path, offset, &line, id);
             }
@@ -135,10 +137,10 @@ pub fn search(session: &OnDisk, id: &str) -> Result<Option<Hit>, Error> {
 /// # Errors
 /// There is none, only notes are left, or sessions have different ones.
 pub fn one<'a>(id: &str, hits: &'a [Hit], wants_call: bool) -> Result<&'a Search, Unrecalled> {
-    // A fork may hold no more than a shortened call.
+    // A fork may hold no more than a shortened call, or what is left of a result.
     let any_whole = hits.iter().any(|hit| hit.search.is_done(wants_call));
     let has = |hit: &&Hit| {
-        value(hit, wants_call).is_some() && (!wants_call || !any_whole || hit.search.is_done(true))
+        value(hit, wants_call).is_some() && (!any_whole || hit.search.is_done(wants_call))
     };
     let having: Vec<&Hit> = hits.iter().filter(has).collect();
     let Some(first) = having.first() else {
@@ -157,13 +159,13 @@ pub fn one<'a>(id: &str, hits: &'a [Hit], wants_call: bool) -> Result<&'a Search
     Ok(&first.search)
 }
 
-/// What is asked for, as a session has it.
-fn value(hit: &Hit, wants_call: bool) -> Option<&str> {
+/// What is asked for, as a session has it, and whether it holds more than text. A copy may be written
+/// in another way, so a result is compared as the model read it.
+fn value(hit: &Hit, wants_call: bool) -> Option<(&str, bool)> {
     if wants_call {
-        hit.search.call.as_deref()
-    } else {
-        hit.search.original.as_ref().map(|original| original.raw.as_str())
+        return hit.search.call.as_deref().map(|call| (call, false));
     }
+    hit.search.original.as_ref().map(|original| (original.text.as_str(), original.is_opaque))
 }
 
 /// A call's input as JSON. Codex keeps it as JSON inside a string.
@@ -216,6 +218,22 @@ mod tests {
         let noted = [hit("a", None, true)];
         assert!(matches!(one("t", &noted, false), Err(Unrecalled::OnlyNotes { .. })));
         assert!(matches!(one("t", &hits, true), Err(Unrecalled::Unknown { .. })));
+    }
+
+    #[test]
+    fn copies_may_be_written_otherwise_and_left_overs_do_not_count() {
+        let mut other = hit("b", Some("a"), false);
+        other.search.original.as_mut().unwrap().raw = r#"[{"type":"text","text":"a"}]"#.to_owned();
+        let hits = [hit("a", Some("a"), false), other];
+        assert!(one("t", &hits, false).is_ok());
+        let mut image = hit("b", Some("a"), false);
+        image.search.original.as_mut().unwrap().is_opaque = true;
+        let left = format!("a\n{}", compactd_core::note::NON_TEXT);
+        let hits = [hit("a", Some(&left), false), image.clone()];
+        assert!(one("t", &hits, false).unwrap().original.as_ref().unwrap().is_opaque);
+        assert_eq!(one("t", &hits[..1], false).unwrap().original.as_ref().unwrap().text, left);
+        let hits = [hit("a", Some("a"), false), image];
+        assert!(matches!(one("t", &hits, false), Err(Unrecalled::Ambiguous { .. })));
     }
 
     #[test]

@@ -172,7 +172,19 @@ fn take(app: &App, changes: &mpsc::Sender<Change>, recent: Duration, event: Even
             }
             let known: HashSet<String> =
                 app.sessions.all().iter().map(|session| Store::name(&session.key)).collect();
-            app.sessions.store().clean(|name| known.contains(name));
+            let store = app.sessions.store();
+            store.clean(|name| known.contains(name));
+            let trees = app.sessions.roots().trees();
+            // A folder that is empty now may be a disk that is not mounted.
+            let is_whole = |host: Host| {
+                let name = format!("{}-", host.name());
+                known.iter().any(|known| known.starts_with(&name))
+                    && trees
+                        .iter()
+                        .filter(|tree| tree.host == host)
+                        .all(|tree| std::fs::read_dir(&tree.path).is_ok())
+            };
+            store.clean_passes(|name| known.contains(name), is_whole, SystemTime::now());
         }
         Event::Degraded { reason } => {
             app.polling.store(true, Ordering::Relaxed);

@@ -125,7 +125,6 @@ fn explained(result: &PassResult) -> ExplainedResult<'_> {
 mod tests {
     use compactd_api::CallFate;
     use compactd_api::compact::{Counters, Outcome};
-    use compactd_api::passes::{PassReport, ReportOutcome};
     use compactd_api::{Host, Profile, Trigger};
 
     use super::*;

@@ -6,6 +6,7 @@
 
 mod mask;
 mod plan;
+mod quote;
 
 use std::collections::BTreeMap;
 
@@ -18,6 +19,7 @@ use crate::terms::Scanner;
 
 pub use mask::mask;
 pub use plan::{Kind, Plan, Wanted};
+use quote::{quoted, said};
 
 /// Length of the text in characters, where nothing else is set.
 pub const MAX_CHARS: usize = 2_000;
@@ -26,15 +28,18 @@ pub const MAX_LINE_BYTES: usize = 256 * 1024;
 /// Of one text at most so much is looked at: its beginning and its end.
 const MAX_TEXT_BYTES: usize = 16 * 1024;
 
+/// How the row begins that Claude Code writes in the person's name when a turn is stopped.
+const INTERRUPTED: &str = "[Request interrupted";
+
 const HEAD: &str = "Keep these exactly, character for character:";
 
 /// What was read again, and what it came to.
 #[derive(Debug, Default)]
 pub struct Material {
-    /// The person's prompts, by the place of their row.
-    prompts: BTreeMap<u32, String>,
+    /// The person's prompts, by the place of their row: a row may hold several texts.
+    prompts: BTreeMap<u32, Vec<String>>,
     /// The agent's texts.
-    said: BTreeMap<u32, String>,
+    said: BTreeMap<u32, Vec<String>>,
     /// Texts of results that are errors.
     failed: BTreeMap<u32, (String, String)>,
     /// What calls asked for, by their id.
@@ -69,8 +74,15 @@ impl Material {
                     } else {
                         &mut self.said
                     };
-                    texts.insert(place, ends_of(text));
                     is_it = true;
+                    // The host's word for the person's stop.
+                    if wanted.kind == Kind::Prompt && text.starts_with(INTERRUPTED) {
+                        continue;
+                    }
+                    let (texts, text) = (texts.entry(place).or_default(), ends_of(text));
+                    if !texts.contains(&text) {
+                        texts.push(text);
+                    }
                 }
                 (Item::Result(result), Kind::Failed { id }) if result.id == **id => {
                     self.take_failed(wanted, result);
@@ -151,14 +163,16 @@ impl Material {
     }
 
     fn request(&self) -> Option<String> {
-        self.prompts.values().next_back().map(|text| said(text, 300)).filter(|text| text.len() > 2)
+        let newest = self.prompts.values().next_back()?;
+        Some(said(&newest.join("\n"), 300)).filter(|text| text.len() > 2)
     }
 
     /// Lines of the person's prompts with a rule word, the newest first.
     fn constraints(&self, request: Option<&str>) -> Vec<String> {
         let mut found: Vec<String> = Vec::new();
         for prompt in self.prompts.values().rev() {
-            for line in prompt.lines().filter(|line| has_rule_word(line)) {
+            let lines = prompt.iter().flat_map(|text| text.lines());
+            for line in lines.filter(|line| has_rule_word(line)) {
                 let long = line.chars().count() > 200;
                 let parts: Vec<&str> =
                     if long { line.split_inclusive(". ").collect() } else { vec![line] };
@@ -227,7 +241,7 @@ impl Material {
         let mut order: Vec<String> = Vec::new();
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();
         let mut seen: HashSet<u64, Identity> = HashSet::default();
-        for text in self.said.values().rev() {
+        for text in self.said.values().rev().flatten() {
             scanner.for_each(text, |term| {
                 let is_name = term.len() <= 80
                     && !term.contains(|c: char| c.is_whitespace() || c.is_control() || c == '`');
@@ -303,62 +317,6 @@ fn names_a_failed_test(line: &str) -> bool {
         .iter()
         .any(|mark| line.starts_with(mark))
         || (line.starts_with("test ") && line.ends_with("FAILED"))
-}
-
-/// Words of a person on one line, in quotes.
-fn said(text: &str, max_chars: usize) -> String {
-    format!("\"{}\"", cut(&mask(&one_line(text)), max_chars).replace('"', "'"))
-}
-
-/// Data on one line, in backticks.
-fn quoted(text: &str, max_chars: usize) -> String {
-    format!("`{}`", cut(&mask(&without_tags(&one_line(text))), max_chars).trim())
-}
-
-/// A text without what could pass for a mark of the host or of an API: `<system-reminder>`,
-/// `<tool_use_error>`, `</user>`. `Vec<u8>` and `<div>` are not such.
-fn without_tags(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, behind)) = rest.split_once('<') {
-        out.push_str(before);
-        let end = behind.find('>').filter(|&end| {
-            let name = behind.get(..end).unwrap_or_default().trim_start_matches('/');
-            let is_role = matches!(name, "system" | "user" | "assistant" | "human");
-            let is_joined = name.contains(['-', '_'])
-                && name.bytes().all(|b| b.is_ascii_lowercase() || matches!(b, b'-' | b'_'));
-            is_role || is_joined
-        });
-        match end {
-            Some(end) => rest = behind.get(end + 1..).unwrap_or_default(),
-            None => {
-                out.push('<');
-                rest = behind;
-            }
-        }
-    }
-    out.push_str(rest);
-    out
-}
-
-/// A text without line ends, backticks and what steers a terminal or turns the order of letters.
-fn one_line(text: &str) -> String {
-    let plain: String = text
-        .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .filter(|&c| {
-            c != '`'
-                && !matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
-        })
-        .collect();
-    plain.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-fn cut(text: &str, max_chars: usize) -> String {
-    match text.char_indices().nth(max_chars) {
-        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
-        None => text.to_owned(),
-    }
 }
 
 /// Paths without repetition and without those that are listed already.

@@ -150,10 +150,21 @@ pub struct Original {
     pub is_opaque: bool,
 }
 
+impl Original {
+    /// It ends in the note that stands for an image or the like: perhaps what a host that can only
+    /// build text left of a result, perhaps output that shows such a note. Only an earlier form tells.
+    #[must_use]
+    pub fn is_doubtful(&self) -> bool {
+        let text = self.text.strip_suffix(note::NON_TEXT);
+        !self.is_opaque && text.is_some_and(|text| text.ends_with('\n'))
+    }
+}
+
 /// What is looked for under one id, found one row after the other.
 #[derive(Debug, Clone, Default)]
 pub struct Search {
-    /// The first result that is not a note of ours.
+    /// The first result that is not a note of ours, nor [doubtful](Original::is_doubtful) where another
+    /// is found.
     pub original: Option<Original>,
     /// A note of ours was found: there was a result.
     pub has_note: bool,
@@ -166,7 +177,11 @@ impl Search {
     /// Whether nothing more can be found for a result, or for a call.
     #[must_use]
     pub fn is_done(&self, wants_call: bool) -> bool {
-        if wants_call { self.call_is_whole } else { self.original.is_some() }
+        if wants_call {
+            self.call_is_whole
+        } else {
+            self.original.as_ref().is_some_and(|original| !original.is_doubtful())
+        }
     }
 
     /// Whether there is any trace of the id.
@@ -226,7 +241,7 @@ impl Search {
         line: &[u8],
         result: &ToolResult<'_>,
     ) {
-        if self.original.is_some() {
+        if self.is_done(false) {
             return;
         }
         if is_note(&result.text) {
@@ -235,13 +250,16 @@ impl Search {
         }
         let lossy = String::from_utf8_lossy(line);
         let raw = record::raw::result(host, &lossy, &result.id).unwrap_or_default();
-        self.original = Some(Original {
+        let found = Original {
             path: path.to_path_buf(),
             offset,
             text: result.text.clone().into_owned(),
             raw: raw.to_owned(),
             is_opaque: result.opaque,
-        });
+        };
+        if self.original.is_none() || !found.is_doubtful() {
+            self.original = Some(found);
+        }
     }
 }
 

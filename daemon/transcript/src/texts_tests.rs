@@ -54,6 +54,20 @@ fn notes_are_passed_over_wherever_they_stand() {
 }
 
 #[test]
+fn what_a_host_left_of_an_image_is_no_original_beside_one() {
+    let reduced = serde_json::json!(format!("a\n{}", note::NON_TEXT)).to_string();
+    let whole = r#"[{"type":"text","text":"a"},{"type":"image","source":{}}]"#;
+    for lines in [[whole, &reduced], [&reduced, whole]] {
+        let found = search(&lines.map(|content| row("t1", content)), "t1");
+        assert!(found.is_done(false));
+        assert_eq!(found.original.unwrap().raw, whole);
+    }
+    let alone = search(&[row("t1", &reduced), row("t1", &reduced)], "t1");
+    assert!(!alone.is_done(false));
+    assert!(alone.original.unwrap().is_doubtful());
+}
+
+#[test]
 fn a_call_is_the_first_that_is_whole() {
     let shortened = r#"{"command":"echo [input cut by compactd: 500 chars]"}"#;
     let whole = r#"{"command": "echo long",  "n":1}"#;

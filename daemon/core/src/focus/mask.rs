@@ -87,22 +87,92 @@ fn masked(word: &str, after_key: bool) -> String {
     if after_key && is_long_value(word, LONG) {
         return MASK.to_owned();
     }
-    if let Some((scheme, behind)) = word.split_once("://")
-        && let Some((login, host)) = behind.split_once('@')
-        && let Some((user, _)) = login.split_once(':')
-        && !login.contains('/')
-    {
-        return format!("{scheme}://{user}:{MASK}@{host}");
+    let mut out = String::new();
+    let mut rest = word;
+    while let Some((before, behind)) = rest.split_once("://") {
+        match login_of(behind) {
+            Some((login, host)) => {
+                out.push_str(&without_pairs(before));
+                out.push_str("://");
+                out.push_str(&without_password(login));
+                out.push('@');
+                rest = host;
+            }
+            // An address inside an address may have one.
+            None if behind.contains("://") => {
+                out.push_str(&without_pairs(before));
+                out.push_str("://");
+                rest = behind;
+            }
+            None => break,
+        }
     }
-    if let Some(at) = word.find(['=', ':'])
-        && let (name, Some(value)) = (word.get(..at).unwrap_or_default(), word.get(at + 1..))
-        && KEYS.iter().any(|key| name.to_ascii_lowercase().ends_with(key))
-        && value.chars().count() >= JOINED
-        && !value.starts_with(['/', ':'])
-    {
-        return format!("{}{MASK}", word.get(..=at).unwrap_or_default());
+    out.push_str(&without_pairs(rest));
+    out
+}
+
+/// Splits what stands behind `://` at the `@` that ends the login. Passwords hold an `@` and a `/` where
+/// nobody encoded them.
+fn login_of(address: &str) -> Option<(&str, &str)> {
+    let end = address.find(['/', '?', '#']).unwrap_or(address.len());
+    let (authority, path) = address.split_at(end);
+    let at = authority.rfind('@').or_else(|| {
+        let (_, port) = authority.split_once(':')?;
+        let is_port = port.bytes().all(|byte| byte.is_ascii_digit());
+        (!is_port).then(|| path.rfind('@').map(|at| end + at)).flatten()
+    })?;
+    Some((address.get(..at)?, address.get(at + 1..)?))
+}
+
+fn without_password(login: &str) -> String {
+    let name = |name: &str| {
+        if is_long_value(name, LONG) { MASK.to_owned() } else { without_tokens(name) }
+    };
+    match login.split_once(':') {
+        Some((user, _)) => format!("{}:{MASK}", name(user)),
+        None => name(login),
     }
-    without_tokens(word)
+}
+
+/// Masks the value of every `name=value` and `name: value` whose name says that it is a secret.
+fn without_pairs(text: &str) -> String {
+    let mut out = String::new();
+    let (mut done, mut from) = (0, 0);
+    while let Some(found) = text.get(from..).and_then(|rest| rest.find(['=', ':'])) {
+        let at = from + found;
+        let before = text.get(done..at).unwrap_or_default();
+        let name = before.rsplit(|c| !is_of_name(c)).next().unwrap_or_default();
+        let name = name.to_ascii_lowercase();
+        let behind = text.get(at + 1..).unwrap_or_default();
+        let value = behind.get(..value_end(behind)).unwrap_or(behind);
+        from = at + 1;
+        if KEYS.iter().any(|key| name.ends_with(key))
+            && value.chars().count() >= JOINED
+            && !value.starts_with(['/', ':'])
+        {
+            out.push_str(&without_tokens(before));
+            out.push_str(text.get(at..=at).unwrap_or_default());
+            out.push_str(MASK);
+            from += value.len();
+            done = from;
+        }
+    }
+    out.push_str(&without_tokens(text.get(done..).unwrap_or_default()));
+    out
+}
+
+fn is_of_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.')
+}
+
+/// Where a value ends: at an `&` that another pair follows, as a password may hold one.
+fn value_end(value: &str) -> usize {
+    let is_end = |at: &usize| {
+        let next = value.get(at + 1..).unwrap_or_default();
+        let name = next.find(|c| !is_of_name(c)).unwrap_or(next.len());
+        name > 0 && next.get(name..).is_some_and(|rest| rest.starts_with('='))
+    };
+    value.match_indices('&').map(|(at, _)| at).find(is_end).unwrap_or(value.len())
 }
 
 /// Letters, digits and what base64 and hex are written with, a digit among them.
@@ -158,6 +228,19 @@ mod tests {
             format!("the token is {long}"),
             format!("postgres://me:{long}@db/x"),
             format!("eyJhbGciOi.{long}.{long}"),
+            format!("https://x/y?api_key={long}"),
+            format!("https://x/y?page=2&token={long}&z=1"),
+            format!("a=1&token={long}"),
+            "password=hunter2&more".to_owned(),
+            format!("--header=X-Api-Key:{long}"),
+            "--env=DB_PASSWORD=hunter2".to_owned(),
+            "MYSQL:password=hunter2".to_owned(),
+            format!("https://user:p@{long}@host/x"),
+            format!("https://user:p/{long}@host/x"),
+            format!("https://{long}@host/x"),
+            format!("https://ghp_{long}@host/x"),
+            format!("https://{long}:x-oauth-basic@host/x"),
+            format!("https://proxy/?to=ftp://me:{long}@host"),
             format!("-----BEGIN RSA PRIVATE KEY-----\n{long}"),
         ] {
             let masked = mask(&text);
@@ -165,6 +248,17 @@ mod tests {
             for secret in [long, "IOSFODNN7EXAMPLE", "hunter2"] {
                 assert!(!masked.contains(secret), "{text}: {masked}");
             }
+        }
+    }
+
+    #[test]
+    fn what_stands_around_a_secret_stays() {
+        for (text, shown) in [
+            ("https://x?api_key=hunter2&page=2", "https://x?api_key=[secret]&page=2"),
+            ("https://user:p@ss@host/x", "https://user:[secret]@host/x"),
+            ("--env=DB_PASSWORD=hunter2 --rm", "--env=DB_PASSWORD=[secret] --rm"),
+        ] {
+            assert_eq!(mask(text), shown);
         }
     }
 
@@ -177,6 +271,10 @@ mod tests {
             "token: expected one",
             "src/sk-learn/model_token_counts.py",
             "http://localhost:8080/a@b",
+            "https://host/a?page=2&sort=name#b=c",
+            "https://me@host/a",
+            "git@host:owner/project.git",
+            "a=1&b=2&c=three",
             "key::value",
             "",
             "é ü 😀",

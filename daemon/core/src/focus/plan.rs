@@ -99,6 +99,8 @@ impl Index {
             place = place.saturating_sub(1);
             let row = log.row(at);
             let name = |number: u32| log.names.get(number).to_owned();
+            // What stands beside a result is not the person's.
+            let has_result = log.items(at).iter().any(|item| matches!(item, Item::Result(_)));
             for &item in log.items(at) {
                 let mut want = |kind: Kind, chars: u32| {
                     plan.rows.push(Wanted { offset: row.offset, kind, chars, place });
@@ -106,8 +108,9 @@ impl Index {
                 match item {
                     Item::Text(text) if row.flags & row_flag::SUMMARY == 0 => {
                         let text = log.text(text);
-                        let is_prompt =
-                            row.kind == RowKind::User && row.flags & row_flag::PROMPT != 0;
+                        let is_prompt = row.kind == RowKind::User
+                            && row.flags & row_flag::PROMPT != 0
+                            && !has_result;
                         if text.flags & text_flag::BLANK != 0 {
                         } else if is_prompt && take(0, PROMPTS).is_some() {
                             want(Kind::Prompt, text.chars);
