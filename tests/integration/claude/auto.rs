@@ -1,33 +1,31 @@
 //! Compactions that the host starts: at its threshold in mid turn, and after the API refused.
 
 use compactd_tests::harness::host::scenario::long_work;
-use compactd_tests::harness::host::{Kind, Run, Step, wire};
+use compactd_tests::harness::host::{Request, Run, Step, wire};
+use serde_json::{Value, json};
 
-use super::kit::{Stage, assert_no_summary, notes, skeleton};
+use super::kit::{Compacted, Stage, assert_no_summary, notes};
 
-/// What was sent just before and just behind the compaction of a session that has one.
-fn around(run: &Run) -> (serde_json::Value, serde_json::Value) {
-    let turns = run.turns();
-    let behind = turns.iter().position(|request| !notes(&request.body).is_empty()).unwrap();
-    (turns[behind - 1].body.clone(), turns[behind].body.clone())
+/// The place of the first request behind the compaction of a session that has one.
+fn behind(turns: &[&Request]) -> usize {
+    turns.iter().position(|request| !notes(&request.body).is_empty()).expect("a note")
 }
 
-/// Every block of the request before, in order, as it was or as one of our notes.
-#[track_caller]
-fn assert_rewritten(before: &serde_json::Value, after: &serde_json::Value) {
-    let notes = notes(after);
-    assert!(!notes.is_empty());
-    let (before, mut now) = (skeleton(before), skeleton(after));
-    assert!(now.len() >= before.len(), "{}", wire::outline(after));
-    now.truncate(before.len());
-    for (was, is) in before.iter().zip(&now) {
-        let is_note = is["kind"] == "result" && notes.contains_key(is["id"].as_str().unwrap());
-        if is_note {
-            assert_eq!((&was["id"], &was["is_error"]), (&is["id"], &is["is_error"]));
-        } else {
-            assert_eq!(was, is);
-        }
-    }
+/// A step's blocks as the session says them, with the results as they are in the transcript.
+fn answered(step: &[(&str, &str)], text: &str, run: &Run) -> Vec<Value> {
+    let rows = run.rows();
+    let blocks = || rows.iter().flat_map(|row| wire::blocks(&row["message"]));
+    let call = |id: &str| blocks().find(|block| block["id"] == id).unwrap();
+    let result = |id: &str| blocks().find(|block| block["tool_use_id"] == id).unwrap();
+    let mut out = vec![json!({"kind": "text", "role": "assistant", "text": text})];
+    out.extend(step.iter().map(|(id, name)| {
+        json!({"kind": "call", "id": id, "text": {"name": name, "input": call(id)["input"]}})
+    }));
+    out.extend(step.iter().map(|(id, _)| {
+        json!({"kind": "result", "id": id, "is_error": false,
+            "text": wire::result_text(&result(id)["content"])})
+    }));
+    out
 }
 
 #[test]
@@ -43,10 +41,16 @@ fn at_the_threshold_in_mid_turn() {
     let run = host.run(&["Mend all of it.", "And now?"]);
     assert_eq!(run.compactions(), ["success"]);
     assert_no_summary(&run);
-    let (before, after) = around(&run);
-    assert_rewritten(&before, &after);
+    let turns = run.turns();
+    let at = behind(&turns);
+    let after = turns[at].body.clone();
+    let step = [("toolu_a5_whole", "Read"), ("toolu_a5_edit", "Edit")];
+    let between = answered(&step, "That is incident_a5; mending it.", &run);
+    let before = turns[at - 1].body.clone();
+    let compacted = Compacted { decisions: stage.decisions(&run.id), before, after, between };
+    let gone = compacted.assert_exact();
     for id in &work.removed {
-        assert!(notes(&after).contains_key(id), "{id} has no note");
+        assert!(gone.contains(id), "{id} stays");
     }
     let resumed = host.run_resumed(&run.id, &["What did you do?"]);
     wire::assert_continues("the resumed session", run.last(), resumed.last());
@@ -62,9 +66,12 @@ fn after_a_refusal_the_request_goes_through() {
     let run = stage.host.run(&["Mend all of it.", "And now?"]);
     assert_eq!(run.compactions(), ["success"]);
     assert_no_summary(&run);
-    let turns = run.of_kind(Kind::Turn);
-    let refused = turns.iter().position(|request| !notes(&request.body).is_empty()).unwrap() - 1;
-    assert_rewritten(&turns[refused].body, &turns[refused + 1].body);
+    let turns = run.turns();
+    let at = behind(&turns);
+    let (before, after) = (turns[at - 1].body.clone(), turns[at].body.clone());
+    let decisions = stage.decisions(&run.id);
+    let compacted = Compacted { decisions, before, after, between: Vec::new() };
+    assert!(!compacted.assert_exact().is_empty());
     assert_eq!(stage.api.left(), 0, "the retried request took the next step");
     let resumed = stage.host.run_resumed(&run.id, &["What did you do?"]);
     wire::assert_continues("the resumed session", run.last(), resumed.last());

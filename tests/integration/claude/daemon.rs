@@ -54,9 +54,9 @@ fn the_hooks_of_the_plugin_reach_the_daemon() {
         home.put_shim();
         let mut host = Host::new(&claude, &home, &api);
         if is_installed {
-            host.install_plugin(plugin().parent().unwrap(), "compactd@compactd");
+            host.install_plugin(plugin(&home).parent().unwrap(), "compactd@compactd");
         } else {
-            host = host.with_plugin(&plugin());
+            host = host.with_plugin(&plugin(&home));
         }
         let run = host.run(&["Say hello."]);
         let session = eventually("the daemon knows the session", || daemon.client.session(&run.id));

@@ -7,7 +7,7 @@ use compactd_tests::harness::host::{Call, Host, Kind, Run, Step, wire};
 use serde_json::{Value, json};
 
 use super::kit::{Stage, assert_no_summary, last, notes};
-use super::{SMALL_WINDOW, plugin};
+use super::{SMALL_WINDOW, checkout};
 
 /// How every focus text begins.
 const FOCUS: &str = "Keep these exactly, character for character:";
@@ -118,13 +118,13 @@ fn a_context_that_stays_full_is_summarised() {
 #[test]
 fn without_the_mod_the_hook_gives_the_focus_text() {
     let Some(stage) = Stage::new() else { return };
-    let folder = stage.home.join("plugin");
+    let folder = stage.home.join("commands-only");
     for name in [".claude-plugin/plugin.json", "bin/compactd-hook"] {
         let to = folder.join(name);
         fs::create_dir_all(to.parent().unwrap()).unwrap();
-        fs::copy(plugin().join(name), to).unwrap();
+        fs::copy(checkout().join(name), to).unwrap();
     }
-    let hooks = fs::read_to_string(plugin().join("hooks/hooks.json")).unwrap();
+    let hooks = fs::read_to_string(checkout().join("hooks/hooks.json")).unwrap();
     let mut hooks: Value = serde_json::from_str(&hooks).unwrap();
     assert!(hooks.as_object_mut().unwrap().remove("modules").is_some());
     fs::create_dir(folder.join("hooks")).unwrap();

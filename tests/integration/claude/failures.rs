@@ -13,6 +13,7 @@ use compactd_tests::harness::host::{Kind, Run, Step, wire};
 use serde_json::{Value, json};
 
 use super::kit::{Stage, assert_no_summary, notes};
+use super::{assert_tree, plugin, tree};
 
 /// Where callers look for a daemon, below a home.
 const SOCKET: &str = ".local/state/compactd/api.sock";
@@ -231,18 +232,29 @@ fn a_daemon_that_comes_back_answers_the_next_one() {
     assert_no_summary(&session.finish());
 }
 
-/// The plugin's folder is read by the host only: nothing is written into it.
+/// The host writes its declarations beside a plugin that it loads from a folder, on a screen at the
+/// latest: tests give it a copy. Nothing else of the plugin changes.
 #[test]
 fn the_plugin_stays_as_it_is() {
-    let Some(stage) = Stage::without_daemon() else { return };
-    let list = |folder: &Path| -> Vec<_> {
-        let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-        let mut paths: Vec<_> = entries.collect();
-        paths.sort();
-        paths
+    let Some(stage) = Stage::new() else { return };
+    let folder = plugin(&stage.home);
+    let before = tree(&folder);
+    assert!(before.contains_key(Path::new("hooks/register.ts")));
+    let assert_same = || {
+        let _none = fs::remove_dir_all(folder.join(".claude-plugin/types"));
+        assert_tree(&before, &folder);
     };
-    let before = list(&super::plugin());
-    stage.api.script([Step::text("Fine.")]);
-    stage.host.run(&["Hello."]);
-    assert_eq!(before, list(&super::plugin()));
+    stage.api.script(long_work(&stage.host, "a", 4).steps);
+    let mut session = stage.host.start();
+    session.prompt("Mend all of it.");
+    assert!(!stage.compact(&mut session).assert_exact().is_empty());
+    assert_no_summary(&session.finish());
+    assert_same();
+    let Some(terminal) = stage.host.terminal() else { return };
+    stage.api.script([Step::text("Fine then.")]);
+    terminal.type_line("Hello.");
+    terminal.wait_for("Fine then.");
+    terminal.type_line("/exit");
+    terminal.wait_for_end();
+    assert_same();
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -11,6 +11,8 @@ use compactd_tests::harness::host::claude;
 use compactd_tests::harness::{Home, binaries, eventually};
 use serde_json::Value;
 use tempfile::TempDir;
+
+use super::{assert_tree, tree};
 
 const ID: &str = "compactd@compactd";
 
@@ -69,41 +71,13 @@ impl Machine {
         list.as_array().unwrap().iter().find(|plugin| plugin["id"] == ID).cloned()
     }
 
-    /// Everything in the home: mode, and bytes or target. Large files by their size.
     fn tree(&self) -> BTreeMap<PathBuf, (u32, String)> {
-        let mut found = BTreeMap::new();
-        let mut waiting = vec![self.path("")];
-        while let Some(folder) = waiting.pop() {
-            for entry in fs::read_dir(&folder).unwrap() {
-                let path = entry.unwrap().path();
-                let about = path.symlink_metadata().unwrap();
-                let content = if about.is_symlink() {
-                    fs::read_link(&path).unwrap().display().to_string()
-                } else if about.is_dir() {
-                    waiting.push(path.clone());
-                    String::new()
-                } else if about.len() > 1_000_000 {
-                    format!("{} bytes, inode {}", about.len(), about.ino())
-                } else {
-                    String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned()
-                };
-                let below = path.strip_prefix(self.home.path()).unwrap().to_path_buf();
-                found.insert(below, (about.mode(), content));
-            }
-        }
-        found
+        tree(self.home.path())
     }
 
     #[track_caller]
     fn assert_tree(&self, before: &BTreeMap<PathBuf, (u32, String)>) {
-        let now = self.tree();
-        let differ = |these: &BTreeMap<PathBuf, (u32, String)>,
-                      those: &BTreeMap<PathBuf, (u32, String)>| {
-            let differ = these.iter().filter(|(path, entry)| those.get(*path) != Some(entry));
-            differ.map(|(path, entry)| format!("{path:?} {entry:?}")).collect::<Vec<_>>()
-        };
-        let (gone, new) = (differ(before, &now), differ(&now, before));
-        assert!(gone.is_empty() && new.is_empty(), "before: {gone:#?}\nnow: {new:#?}");
+        assert_tree(before, self.home.path());
     }
 
     /// In, again, and out.

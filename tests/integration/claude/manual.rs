@@ -72,7 +72,7 @@ fn a_large_transcript_is_resumed_as_it_was() {
     }
     let size = std::fs::metadata(session.transcript()).unwrap().len();
     assert!(size > 6 << 20, "{size} bytes are too few for this test");
-    for pass in 0..2 {
+    for pass in 0..3 {
         let compacted = stage.compact(&mut session);
         assert!(!compacted.assert_exact().is_empty(), "nothing went");
         let live = last(&session);

@@ -17,9 +17,11 @@ mod seen;
 mod shapes;
 mod types;
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use compactd_tests::harness::Home;
@@ -44,9 +46,72 @@ fn kinds(run: &Run) -> Vec<Kind> {
     run.requests.iter().map(|request| request.kind).collect()
 }
 
-/// This project's plugin.
-fn plugin() -> PathBuf {
+/// The plugin in the checkout. A host never gets this folder: it writes into folders that it loads
+/// plugins from.
+fn checkout() -> PathBuf {
     fs::canonicalize(concat!(env!("CARGO_MANIFEST_DIR"), "/../plugin/claude")).unwrap()
+}
+
+/// A copy of the plugin for a home, the marketplace around it with it.
+fn plugin(home: &Home) -> PathBuf {
+    let folder = home.join("plugins");
+    if !folder.exists() {
+        copy(checkout().parent().unwrap(), &folder);
+        // What a host wrote there is no part of the plugin.
+        let _none = fs::remove_dir_all(folder.join("claude/.claude-plugin/types"));
+    }
+    folder.join("claude")
+}
+
+/// Copies a folder, programs as programs.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let there = to.join(path.file_name().unwrap());
+        if path.is_dir() {
+            copy(&path, &there);
+        } else {
+            fs::copy(&path, there).unwrap();
+        }
+    }
+}
+
+/// Everything in a folder: mode, and bytes or target. Large files by their size.
+fn tree(folder: &Path) -> BTreeMap<PathBuf, (u32, String)> {
+    let mut found = BTreeMap::new();
+    let mut waiting = vec![folder.to_path_buf()];
+    while let Some(below) = waiting.pop() {
+        for entry in fs::read_dir(&below).unwrap() {
+            let path = entry.unwrap().path();
+            let about = path.symlink_metadata().unwrap();
+            let content = if about.is_symlink() {
+                fs::read_link(&path).unwrap().display().to_string()
+            } else if about.is_dir() {
+                waiting.push(path.clone());
+                String::new()
+            } else if about.len() > 1_000_000 {
+                format!("{} bytes, inode {}", about.len(), about.ino())
+            } else {
+                String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned()
+            };
+            found.insert(path.strip_prefix(folder).unwrap().to_path_buf(), (about.mode(), content));
+        }
+    }
+    found
+}
+
+/// That a folder is as it was.
+#[track_caller]
+fn assert_tree(before: &BTreeMap<PathBuf, (u32, String)>, folder: &Path) {
+    let now = tree(folder);
+    let differ = |these: &BTreeMap<PathBuf, (u32, String)>,
+                  those: &BTreeMap<PathBuf, (u32, String)>| {
+        let differ = these.iter().filter(|(path, entry)| those.get(*path) != Some(entry));
+        differ.map(|(path, entry)| format!("{path:?} {entry:?}")).collect::<Vec<_>>()
+    };
+    let (gone, new) = (differ(before, &now), differ(&now, before));
+    assert!(gone.is_empty() && new.is_empty(), "before: {gone:#?}\nnow: {new:#?}");
 }
 
 /// A pipe with a name: what reads a line of it waits until the test writes one. At its end readers

@@ -7,7 +7,7 @@ use compactd_tests::harness::host::scenario::long_work;
 use compactd_tests::harness::host::{Kind, wire};
 use serde_json::Value;
 
-use super::kit::{Stage, assert_no_summary, notes, skeleton};
+use super::kit::{Compacted, Stage, assert_no_summary, notes, said};
 
 /// The lines of our hooks that a transcript shows to the person.
 fn lines(rows: &[Value]) -> Vec<String> {
@@ -93,8 +93,9 @@ fn on_a_screen() {
     terminal.type_line("What now?");
     terminal.wait_for("Going on then.");
     let after = stage.api.last_turn().body.clone();
-    let gone = super::kit::Compacted { decisions, before, after: after.clone() }.assert_exact();
-    assert!(!gone.is_empty());
+    let (answer, prompt) = ("All of it is mended.", "What now?");
+    let compacted = Compacted::by_hand(decisions, before, after.clone(), answer, prompt);
+    assert!(!compacted.assert_exact().is_empty());
     terminal.type_line("/exit");
     terminal.wait_for_end();
     assert!(stage.api.of_kind(Kind::Summary).is_empty());
@@ -104,12 +105,12 @@ fn on_a_screen() {
     stage.api.script([compactd_tests::harness::host::Step::text("Back again.")]);
     terminal.type_line("And on it goes.");
     terminal.wait_for("Back again.");
-    let resumed = skeleton(&stage.api.last_turn().body);
-    let live = skeleton(&after);
+    let resumed = said(&stage.api.last_turn().body);
+    let live = said(&after);
     assert_eq!(resumed[..live.len()], live[..]);
     terminal.type_line("/exit");
     terminal.wait_for_end();
     let printing = stage.host.run_resumed(&terminal.id, &["Once more."]);
-    let printed = skeleton(printing.last());
+    let printed = said(printing.last());
     assert_eq!(printed[..live.len()], live[..]);
 }

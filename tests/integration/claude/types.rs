@@ -8,7 +8,7 @@ use compactd_tests::harness::Home;
 use compactd_tests::harness::host::{Host, MockApi, Step, claude, compiler};
 use serde_json::json;
 
-use super::plugin;
+use super::{checkout, plugin};
 
 #[track_caller]
 fn check(compiler: &Path, project: &Path) {
@@ -31,7 +31,7 @@ fn find(folder: &Path, name: &str) -> Option<PathBuf> {
 #[test]
 fn the_mod_fits_its_own_declarations() {
     let Some(compiler) = compiler() else { return };
-    check(&compiler, &plugin());
+    check(&compiler, &checkout());
 }
 
 #[test]
@@ -46,8 +46,8 @@ fn the_mod_fits_the_hosts_declarations() {
         .run(&["/plugin-authoring"]);
     let types = find(&folder, "claude-code.d.ts").expect("the host's declarations");
     let project = json!({
-        "extends": plugin().join("tsconfig.json"),
-        "include": [plugin().join("hooks"), types],
+        "extends": checkout().join("tsconfig.json"),
+        "include": [checkout().join("hooks"), types],
     });
     let path = home.join("tsconfig.json");
     fs::write(&path, project.to_string()).unwrap();
@@ -59,7 +59,7 @@ fn the_mod_fits_the_hosts_declarations() {
         "import type { Register } from 'claude-code'\nexport const r: Register = 1\n",
     )
     .unwrap();
-    let project = json!({"extends": plugin().join("tsconfig.json"), "include": [broken, types]});
+    let project = json!({"extends": checkout().join("tsconfig.json"), "include": [broken, types]});
     fs::write(&path, project.to_string()).unwrap();
     let output = Command::new(compiler).arg("--project").arg(&path).output().unwrap();
     assert!(!output.status.success());
@@ -70,7 +70,8 @@ fn the_host_finds_nothing_wrong_with_the_plugin() {
     let Some(claude) = claude() else { return };
     let (home, api) = (Home::new(), MockApi::start([]));
     let host = Host::new(&claude, &home, &api);
-    let output = host.command(["plugin", "validate", plugin().to_str().unwrap()]).output().unwrap();
+    let output =
+        host.command(["plugin", "validate", plugin(&home).to_str().unwrap()]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && said.contains("Validation passed"), "{said}");
     assert!(said.contains("register.ts hooks: session.start, session.compact"), "{said}");
