@@ -247,6 +247,24 @@ fn memory_is_bounded_where_nothing_can_be_written() {
 }
 
 #[test]
+fn many_sessions_share_a_bounded_memory() {
+    let state = tempfile::tempdir().unwrap();
+    let ledger = ledger(state.path());
+    // One more than are held: that one empties the memory, and loses nothing.
+    for number in 0..=books::TRACKS {
+        answer_with(&ledger, &format!("s{number}"), 1, 2);
+    }
+    let last = format!("s{}", books::TRACKS);
+    assert_eq!((count(&ledger, &last, 1), ledger.applied.len()), (2, 1));
+    ledger.stop();
+    let second = self::ledger(state.path());
+    for id in ["s0", "s7", last.as_str()] {
+        assert_eq!(count(&second, id, 1), 2, "{id}");
+    }
+    second.stop();
+}
+
+#[test]
 fn neither_a_pipe_nor_a_hanging_disk_holds_anybody() {
     let state = tempfile::tempdir().unwrap();
     let path = file(state.path(), "a", 1);

@@ -13,7 +13,7 @@ use crate::sessions::SessionKey;
 use crate::store::Store;
 
 /// So many sessions have their passes in memory.
-const TRACKS: usize = 512;
+pub(super) const TRACKS: usize = if cfg!(test) { 8 } else { 512 };
 /// Of so many passes the results wait in memory where they cannot be written.
 const WAITING: usize = 16;
 
@@ -90,9 +90,20 @@ impl Books {
     ) -> T {
         let mut track = match self.tracks.remove(key) {
             Some(track) => track,
-            None => self.load(key),
+            None => {
+                if self.tracks.len() >= TRACKS {
+                    self.tracks.clear();
+                    self.applied.clear();
+                }
+                self.load(key)
+            }
         };
         let (answer, changed) = work(&mut track);
+        // Before the files: the next compaction does not wait for a disk.
+        match track.newest() {
+            Some(_) => drop(self.applied.insert(key.clone(), track.applied())),
+            None => drop(self.applied.remove(key)),
+        }
         for number in &changed.removed {
             self.drop_waiting(key, *number);
             if let Err(error) = self.store.remove_pass(key, *number) {
@@ -105,15 +116,9 @@ impl Books {
             }
         }
         // Of ids that nobody knows nothing is kept.
-        if track.newest().is_none() {
-            self.applied.remove(key);
-            return answer;
+        if track.newest().is_some() {
+            self.tracks.insert(key.clone(), track);
         }
-        if self.tracks.len() >= TRACKS {
-            self.forget();
-        }
-        self.applied.insert(key.clone(), track.applied());
-        self.tracks.insert(key.clone(), track);
         answer
     }
 

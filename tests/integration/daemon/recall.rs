@@ -151,6 +151,35 @@ fn an_id_of_two_sessions_needs_the_session() {
     daemon.stop();
 }
 
+/// A host that can only build text writes an image as text and note; a fork may hold no more than that.
+#[test]
+fn a_fork_without_the_image_does_not_hide_the_original() {
+    let home = Home::new();
+    let (one, two) = (id(1), id(2));
+    let row = |content: &serde_json::Value| {
+        let row = json!({"type": "user", "uuid": "u", "parentUuid": null, "isSidechain": false,
+            "message": {"role": "user",
+                "content": [{"type": "tool_result", "tool_use_id": "t_image", "content": content}]}});
+        format!("{row}\n")
+    };
+    let whole = json!([{"type": "text", "text": "a"}, {"type": "image", "source": {}}]);
+    let left = format!("a\n{}", note::NON_TEXT);
+    home.put(&home.claude(&one), row(&whole));
+    home.put(&home.claude(&two), row(&json!(left)));
+    let check = |home: &Home| {
+        is_exact(&home.compactctl(&["recall", "t_image"]), "a");
+        is_exact(&home.compactctl(&["recall", "t_image", "--json"]), &whole.to_string());
+        is_exact(&home.compactctl(&["recall", "t_image", "--session", &two]), &left);
+    };
+    check(&home);
+    let daemon = Process::start(&home, &[]);
+    for id in [&one, &two] {
+        daemon.client.indexed(id);
+    }
+    check(&home);
+    daemon.stop();
+}
+
 #[test]
 fn codex_rollouts_give_back_too() {
     let home = Home::new();
