@@ -399,7 +399,14 @@ fn what_a_daemon_and_the_host_left_goes_too() {
     machine.put(".claude/settings.json", "{}");
     let before = machine.tree();
     machine.run(&["install"]).good();
-    for name in ["compactd.lock", "start.lock", "start.old-7", "run/api.sock", "api.sock"] {
+    for name in [
+        "compactd.lock",
+        "start.lock",
+        "start.old-7",
+        "run/compactd.lock",
+        "run/api.sock",
+        "api.sock",
+    ] {
         machine.put(&format!(".local/state/compactd/{name}"), "");
     }
     fs::create_dir(machine.path(".local/state/compactd/passes")).unwrap();

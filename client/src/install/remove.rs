@@ -182,19 +182,10 @@ impl Removal {
         let mut folders = vec![self.places.state.clone()];
         folders.extend(below_home.filter(|folder| *folder != self.places.state));
         for folder in folders {
-            let all = fs::read_dir(&folder).into_iter().flatten().flatten();
-            let names = all.map(|entry| entry.file_name().to_string_lossy().into_owned());
-            let is_ours = |name: &String| {
-                ["compactd.lock", "api.sock"].contains(&name.as_str()) || name.starts_with("start.")
-            };
-            for name in names.filter(is_ours) {
-                let path = folder.join(name);
-                remove(fs::remove_file(&path), &path, outcome);
-            }
             let run = folder.join("run");
-            let socket = run.join("api.sock");
-            remove(fs::remove_file(&socket), &socket, outcome);
-            let _kept = files::remove_empty(&run);
+            for place in [&run, &folder] {
+                remove_all(place, is_daemons, outcome);
+            }
             for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
                 // Only empty ones go.
                 let _kept = fs::remove_dir(entry.path());
@@ -276,6 +267,19 @@ impl Removal {
         }
         for path in self.purged() {
             remove(fs::remove_dir_all(&path), &path, outcome);
+        }
+    }
+}
+
+/// Whether a daemon or a hook makes this file while it runs.
+fn is_daemons(name: &str) -> bool {
+    ["compactd.lock", "api.sock"].contains(&name) || name.starts_with("start.")
+}
+
+fn remove_all(folder: &Path, wanted: fn(&str) -> bool, outcome: &mut Outcome) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if wanted(&entry.file_name().to_string_lossy()) {
+            remove(fs::remove_file(entry.path()), &entry.path(), outcome);
         }
     }
 }
