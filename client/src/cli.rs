@@ -128,7 +128,7 @@ Examples:
     #[command(after_help = "\
 Runs Claude Code's own commands, then puts the saved bytes of its files back where nothing else has
 changed in them since; where something has, the file stays as it is, without the plugin.
-Pins and snapshots are kept unless --purge is given; a configuration file is always kept.")]
+Pins and passes are kept unless --purge is given; a configuration file is always kept.")]
     Uninstall(UninstallArgs),
     /// Check the installation, and name for each problem the command that mends it
     #[command(after_help = "\

@@ -95,6 +95,8 @@ fn what_a_person_changes_meanwhile_stays() {
     let ran = machine.run(&["uninstall"]);
     assert!(ran.good().starts_with("removed"), "{ran:?}");
     assert!(ran.err.contains("settings.json was changed since"), "{ran:?}");
+    let empty = "the host leaves enabledPlugins and extraKnownMarketplaces in it, empty";
+    assert!(ran.err.contains(empty), "{ran:?}");
     let text = fs::read_to_string(&path).unwrap();
     assert!(text.contains("haiku") && !text.contains("compactd"), "{text}");
     assert!(!machine.path(".local/share/compactd").exists());
@@ -376,7 +378,11 @@ fn purge_takes_state_and_snapshots_too() {
     machine.run(&["install"]).good();
     machine.put(".local/state/compactd/pins/x.json", "{}");
     machine.put(".cache/compactd/index/x", "x");
-    machine.run(&["uninstall"]).good();
+    let ran = machine.run(&["uninstall"]);
+    ran.good();
+    assert!(ran.err.contains("kept: ~/.local/state/compactd/pins (what was pinned)"), "{ran:?}");
+    assert!(!machine.path(".cache/compactd").exists(), "snapshots can be made again");
+    machine.put(".cache/compactd/index/x", "x");
     assert!(machine.path(".local/state/compactd/pins/x.json").exists());
     machine.run(&["uninstall", "--purge"]).good();
     assert!(!machine.path(".local/state/compactd").exists());
@@ -385,6 +391,55 @@ fn purge_takes_state_and_snapshots_too() {
         let _gone = fs::remove_dir(machine.path(made));
     }
     machine.assert_tree(&before);
+}
+
+#[test]
+fn what_a_daemon_and_the_host_left_goes_too() {
+    let machine = Machine::new();
+    machine.put(".claude/settings.json", "{}");
+    let before = machine.tree();
+    machine.run(&["install"]).good();
+    for name in [
+        "compactd.lock",
+        "start.lock",
+        "start.old-7",
+        "run/compactd.lock",
+        "run/api.sock",
+        "api.sock",
+    ] {
+        machine.put(&format!(".local/state/compactd/{name}"), "");
+    }
+    fs::create_dir(machine.path(".local/state/compactd/passes")).unwrap();
+    machine.put(".cache/compactd/index/x.idx", "x");
+    // The host writes its declarations beside the plugin.
+    let types = ".local/share/compactd/plugins/claude/compactd/.claude-plugin/types";
+    machine.put(&format!("{types}/claude-code/index.d.ts"), "export {}");
+    let ran = machine.run(&["install"]);
+    assert!(ran.good().starts_with("already installed"), "{ran:?}");
+    let ran = machine.run(&["uninstall"]);
+    assert_eq!((ran.good(), ran.err.as_str()), ("removed compactd\n", ""));
+    let _gone = fs::remove_dir(machine.path(".cache"));
+    machine.assert_tree(&before);
+}
+
+#[test]
+fn doctor_looks_where_the_plugin_is() {
+    let machine = Machine::new();
+    fs::create_dir(machine.path("cfg")).unwrap();
+    let mut command = machine.command(&["install"]);
+    let named = command.env("CLAUDE_CONFIG_DIR", machine.path("cfg"));
+    kit::Ran::of(named.output().unwrap()).good();
+    let ran = machine.run(&["doctor"]);
+    assert_eq!(ran.status, 0, "{ran:?}");
+    assert!(ran.out.contains("has the plugin in ~/cfg only, not in ~/.claude"), "{ran:?}");
+    assert!(
+        ran.out.contains(&format!("export CLAUDE_CONFIG_DIR={}", machine.path("cfg").display()))
+    );
+    let mut command = machine.command(&["doctor"]);
+    let named = command.env("CLAUDE_CONFIG_DIR", machine.path("cfg"));
+    let ran = kit::Ran::of(named.output().unwrap());
+    assert_eq!(ran.status, 0, "{ran:?}");
+    assert!(!ran.out.contains("is not set"), "{ran:?}");
 }
 
 #[test]

@@ -4,7 +4,9 @@ use std::path::Path;
 
 use super::Done;
 use crate::cli::{InstallArgs, UninstallArgs};
+use crate::daemon::Daemon;
 use crate::error::Error;
+use crate::install::record::Record;
 use crate::install::{
     self, Host, InstallError, Plan, Prepared, Process, Service, Wishes, apply, look, look_back,
     stop,
@@ -51,8 +53,33 @@ pub(super) fn run(args: &InstallArgs, ui: &Ui) -> Result<Done, Error> {
         }
         ui.print(&summary(&prepared))?;
     }
+    if !args.dry_run
+        && let Some(problem) = follow(&env, &prepared)
+    {
+        ui.warn(&problem);
+    }
     notes(&prepared, args.dry_run, ui);
     Ok(Done::Well)
+}
+
+/// Starts a daemon anew that runs since before the host's folder was known: it reads the record at its
+/// start. Tells what went wrong.
+fn follow(env: &Env, prepared: &Prepared) -> Option<String> {
+    let Prepared { places, manager, .. } = prepared;
+    let record = Record::load(&places.record()).ok()??;
+    if !places.claude.is_named || record.host(&places.claude).is_none() {
+        return None;
+    }
+    let roots = Daemon::find(env).ok()?.status().ok()?.value.roots;
+    let projects = places.claude.path.join("projects");
+    if roots.is_empty() || roots.iter().any(|root| Path::new(root) == projects) {
+        return None;
+    }
+    match manager {
+        Some(manager) => manager.restart().err().map(|error| error.to_string()),
+        // The next hook starts another.
+        None => stop(env, &places.bin().join("compactd")),
+    }
 }
 
 fn summary(prepared: &Prepared) -> String {
@@ -111,8 +138,12 @@ pub(super) fn undo(args: &UninstallArgs, ui: &Ui) -> Result<Done, Error> {
         return Err(InstallError::Remains { left: outcome.left }.into());
     }
     ui.print("removed compactd\n")?;
-    if removal.places.state.exists() || removal.places.cache.exists() {
-        ui.note("pins and snapshots are kept; `compactctl uninstall --purge` would remove them");
+    let kept = removal.kept();
+    if !kept.is_empty() {
+        ui.note(&format!("kept: {}", kept.join(", ")));
+        if removal.places.state.exists() {
+            ui.hint("`compactctl uninstall --purge` removes pins and passes too");
+        }
     }
     Ok(Done::Well)
 }

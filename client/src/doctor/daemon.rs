@@ -4,12 +4,15 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
+use compactd_api::dirs::Env;
 use compactd_api::sessions::Status;
+use compactd_api::socket::link_path;
 
 use super::{Check, Scene, State};
 use crate::daemon::Daemon;
 use crate::error::Error;
 use crate::install::places::Places;
+use crate::install::record::Record;
 use crate::install::run::is_program;
 use crate::install::service::Manager;
 
@@ -36,6 +39,8 @@ pub(super) fn reach(scene: &Scene<'_>, places: &Places) -> (Vec<Check>, Option<R
             let restart = restart(is_service, status.pid);
             checks.push(answered(&status, &restart));
             checks.push(socket(daemon.socket(), scene.me, places));
+            checks.push(link(scene.env, daemon.socket(), places, &restart));
+            checks.extend(roots(&status, places, &restart));
             Some(Running { version: status.version, restart })
         }
         Err(error) => {
@@ -113,6 +118,62 @@ fn socket(path: &Path, me: u32, places: &Places) -> Check {
     Check::ok("socket", evidence)
 }
 
+/// Whether the mod finds this daemon: it knows `COMPACTD_SOCKET` of its own process and one link.
+fn link(env: &Env, answered: &Path, places: &Places, restart: &str) -> Check {
+    const NAME: &str = "link";
+    let Some(link) = link_path(env) else {
+        return Check::bad(NAME, State::Fail, "there is no home to look for it in", "set HOME");
+    };
+    let shown = places.shown(&link);
+    let id = |path: &Path| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
+    let (leads, answered_id) = (id(&link), id(answered));
+    if leads.is_some() && leads == answered_id {
+        return Check::ok(NAME, format!("{shown} leads to it"));
+    }
+    let word = if leads.is_some() { "leads to another socket" } else { "leads nowhere" };
+    let evidence = format!("{shown} {word}: the mod does not find {}", places.shown(answered));
+    if env.socket.is_some() {
+        let evidence = format!("{evidence} unless COMPACTD_SOCKET is set for Claude Code too");
+        return Check::bad(NAME, State::Warn, evidence, "unset COMPACTD_SOCKET");
+    }
+    Check::bad(NAME, State::Fail, evidence, restart)
+}
+
+/// Whether the daemon follows the folder in which Claude Code writes its transcripts.
+fn roots(status: &Status, places: &Places, restart: &str) -> Option<Check> {
+    // An older daemon does not tell.
+    if status.roots.is_empty() {
+        return None;
+    }
+    let folder = &places.claude.path;
+    let projects = folder.join("projects");
+    let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let is_followed = status.roots.iter().map(Path::new).any(|root| {
+        root == projects
+            || real(root) == real(&projects)
+            || real(root) == real(folder).join("projects")
+    });
+    let shown = places.shown(&projects);
+    if is_followed {
+        return Some(Check::ok("roots", format!("the daemon follows {shown}")));
+    }
+    let is_recorded = Record::load(&places.record())
+        .is_ok_and(|record| record.is_some_and(|record| record.host(&places.claude).is_some()));
+    let evidence =
+        format!("the daemon does not follow {shown}: Claude Code compacts there by itself");
+    Some(if is_recorded {
+        // It reads the record when it starts.
+        Check::bad("roots", State::Fail, evidence, restart)
+    } else {
+        let evidence = format!(
+            "{evidence}; name it in the configuration: [roots] claude = [\"{}\"]",
+            folder.display()
+        );
+        let file = places.shown(&places.config);
+        Check::bad("roots", State::Fail, evidence, format!("${{EDITOR:-vi}} {file}"))
+    })
+}
+
 fn linger(scene: &Scene<'_>) -> Check {
     let user = (scene.lookup)("USER").unwrap_or_default();
     let lingers = !user.is_empty() && Path::new("/var/lib/systemd/linger").join(&user).exists();
@@ -138,7 +199,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let home = dir.path().to_path_buf();
         let lookup = |name: &str| (name == "HOME").then(|| home.clone().into_os_string());
-        let env = compactd_api::dirs::Env::from_lookup(Os::Linux, lookup);
+        let env = Env::from_lookup(Os::Linux, lookup);
         let places = Places::new(&env, &lookup).unwrap();
         let path = dir.path().join("s");
         let _listener = UnixListener::bind(&path).unwrap();
@@ -156,5 +217,35 @@ mod tests {
         let check = socket(&path, me, &places);
         assert_eq!((check.state, check.fix.as_deref()), (State::Fail, Some("chmod 700 ~")));
         set(dir.path(), 0o700);
+    }
+
+    #[test]
+    fn a_link_that_leads_elsewhere_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().to_path_buf();
+        let path = dir.path().join("s");
+        let _listener = UnixListener::bind(&path).unwrap();
+        let check = |socket: Option<&Path>| {
+            let lookup = |name: &str| match name {
+                "HOME" => Some(home.clone().into_os_string()),
+                "COMPACTD_SOCKET" => socket.map(|path| path.as_os_str().to_owned()),
+                _ => None,
+            };
+            let env = Env::from_lookup(Os::Linux, lookup);
+            let places = Places::new(&env, &lookup).unwrap();
+            let check = link(&env, &path, &places, "kill 7");
+            (check.state, check.fix.unwrap_or_default())
+        };
+        assert_eq!(check(None), (State::Fail, "kill 7".to_owned()));
+        assert_eq!(check(Some(&path)), (State::Warn, "unset COMPACTD_SOCKET".to_owned()));
+        let link = dir.path().join(".local/state/compactd/api.sock");
+        fs::create_dir_all(link.parent().unwrap()).unwrap();
+        let other = dir.path().join("other");
+        let _other = UnixListener::bind(&other).unwrap();
+        std::os::unix::fs::symlink(&other, &link).unwrap();
+        assert_eq!(check(None), (State::Fail, "kill 7".to_owned()));
+        fs::remove_file(&link).unwrap();
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        assert_eq!(check(None), (State::Ok, String::new()));
     }
 }

@@ -98,8 +98,10 @@ pub fn managed_folder() -> PathBuf {
 /// # Errors
 /// There is no home, or the configuration is wrong.
 pub fn examine(scene: &Scene<'_>) -> Result<Report, Error> {
-    let places = Places::new(scene.env, scene.lookup)?;
+    let mut places = Places::new(scene.env, scene.lookup)?;
+    let elsewhere = plugin::elsewhere(&mut places);
     let (mut checks, running) = daemon::reach(scene, &places);
+    checks.extend(elsewhere);
     checks.push(plugin::versions(&places, running.as_ref()));
     checks.extend(plugin::plugin(&places));
     checks.push(plugin::host(scene, &places));

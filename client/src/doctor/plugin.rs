@@ -12,6 +12,7 @@ use super::{Check, Scene, State};
 use crate::install::host_claude::{Claude, Known};
 use crate::install::places::Places;
 use crate::install::plugin::{FILES, ID, NAME};
+use crate::install::record::Record;
 use crate::install::run;
 
 /// The version of the host that this plugin was tried with.
@@ -94,6 +95,24 @@ pub(super) fn plugin(places: &Places) -> Vec<Check> {
         checks.push(hooks(&folder, places));
     }
     checks
+}
+
+/// Looks at the folder that the plugin was installed into, where `CLAUDE_CONFIG_DIR` named it then and
+/// names nothing now.
+pub(super) fn elsewhere(places: &mut Places) -> Option<Check> {
+    if places.claude.is_named || Known::read(&places.claude).version.is_some() {
+        return None;
+    }
+    let record = Record::load(&places.record()).ok()??;
+    let mut folders = record.hosts.iter().map(|host| host.folder(&places.home));
+    let folder = folders.find(|folder| folder.is_named && Known::read(folder).version.is_some())?;
+    let (usual, there) = (places.shown(&places.claude.path), places.shown(&folder.path));
+    let evidence = format!(
+        "CLAUDE_CONFIG_DIR is not set: Claude Code has the plugin in {there} only, not in {usual}"
+    );
+    let fix = format!("export CLAUDE_CONFIG_DIR={}", folder.path.display());
+    places.claude = folder;
+    Some(Check::bad("folder", State::Warn, evidence, fix))
 }
 
 fn presence(known: &Known, places: &Places) -> Check {

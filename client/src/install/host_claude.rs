@@ -343,7 +343,14 @@ fn put_back(
         }
         // The host's own files change with every use: that they are kept needs no word.
         _ if file.path.file_name().is_some_and(|name| name == "settings.json") => {
-            Ok(Some(format!("{path} was changed since: it stays as it is, without the plugin")))
+            let empty = restore::left_empty(before.as_deref(), now.as_deref());
+            let rest = match &*empty {
+                [] => String::new(),
+                keys => format!("; the host leaves {} in it, empty", keys.join(" and ")),
+            };
+            Ok(Some(format!(
+                "{path} was changed since: it stays as it is, without the plugin{rest}"
+            )))
         }
         _ => Ok(None),
     }

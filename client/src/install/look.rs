@@ -149,7 +149,10 @@ fn stale(folder: &Path, wanted: &[FileStep]) -> Vec<PathBuf> {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             let path = entry.path();
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                waiting.push(path);
+                // The host's declarations, which it writes anew: not ours, and in nobody's way.
+                if !path.ends_with(".claude-plugin/types") {
+                    waiting.push(path);
+                }
             } else if !wanted.iter().any(|file| file.path == path) {
                 found.push(path);
             }

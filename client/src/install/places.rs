@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use compactd_api::dirs::Env;
 
 use super::error::InstallError;
+use super::plugin::NAME;
 
 /// The folder of everything that is installed, below `HOME`: the launcher of the plugins and the
 /// units look there, so no variable moves it.
@@ -22,6 +23,8 @@ pub struct Places {
     pub state: PathBuf,
     /// Snapshots.
     pub cache: PathBuf,
+    /// The configuration file.
+    pub config: PathBuf,
     /// The units of the user's service manager.
     pub units: PathBuf,
     /// Where Claude Code keeps its things.
@@ -107,7 +110,7 @@ impl Places {
         let home = env.home.clone().ok_or(InstallError::NoHome)?;
         let state = env.state_dir().ok_or(InstallError::NoHome)?;
         let cache = env.cache_dir().ok_or(InstallError::NoHome)?;
-        let config = env.config.clone().unwrap_or_else(|| home.join(".config"));
+        let base = env.config.clone().unwrap_or_else(|| home.join(".config"));
         // The host resolves a relative one against its own working directory: not ours to guess.
         let named =
             lookup("CLAUDE_CONFIG_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
@@ -115,7 +118,8 @@ impl Places {
             data: home.join(DATA_BELOW_HOME),
             state,
             cache,
-            units: config.join("systemd/user"),
+            config: env.config_file().ok_or(InstallError::NoHome)?,
+            units: base.join("systemd/user"),
             claude: ClaudeFolder::new(&home, named),
             home,
         })
@@ -131,6 +135,12 @@ impl Places {
     #[must_use]
     pub fn marketplace(&self) -> PathBuf {
         self.data.join("plugins/claude")
+    }
+
+    /// The plugin in it, as the host reads it.
+    #[must_use]
+    pub fn plugin(&self) -> PathBuf {
+        self.marketplace().join(NAME)
     }
 
     /// The install record.

@@ -4,6 +4,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use compactd_api::dirs::Env;
+use compactd_api::socket;
+
 use super::error::InstallError;
 use super::files;
 use super::host_claude::{self, Claude, Known};
@@ -12,6 +15,7 @@ use super::places::Places;
 use super::record::{HostRecord, Record, shown};
 use super::run::is_program;
 use super::service::{self, Manager};
+use crate::daemon::Daemon;
 
 /// An installation that is to be undone.
 #[derive(Debug)]
@@ -23,6 +27,7 @@ pub struct Removal {
     manager: Option<Manager>,
     /// The host's program for each of its folders.
     hosts: Vec<(HostRecord, Option<Claude>)>,
+    env: Env,
     purge: bool,
 }
 
@@ -52,7 +57,8 @@ pub fn look(
     let needs_manager = record.as_ref().is_some_and(|record| record.service);
     let manager =
         needs_manager.then(|| Manager::find(&places.home, path.as_deref()).ok()).flatten();
-    Ok(Removal { places, record, manager, hosts, purge })
+    let env = process.env.clone();
+    Ok(Removal { places, record, manager, hosts, env, purge })
 }
 
 /// What undoing left.
@@ -148,6 +154,9 @@ impl Removal {
         if outcome.left.is_empty() {
             self.forget(record, &mut outcome);
         }
+        if outcome.left.is_empty() {
+            self.leavings(&mut outcome);
+        }
         self.purge(&mut outcome);
         files::sweep(&self.places.state);
         for folder in self.folders(record).iter().rev() {
@@ -157,6 +166,56 @@ impl Removal {
             let _kept = files::remove_empty(folder);
         }
         outcome
+    }
+
+    /// Removes what only a running daemon needs, what can be made again, and what the host wrote
+    /// beside the plugin.
+    fn leavings(&self, outcome: &mut Outcome) {
+        let declarations = self.places.plugin().join(".claude-plugin/types");
+        remove(fs::remove_dir_all(&declarations), &declarations, outcome);
+        // One that runs from elsewhere, started by hand, still needs its own.
+        if Daemon::find(&self.env).is_ok() {
+            return;
+        }
+        let link = socket::link_path(&self.env);
+        let below_home = link.as_deref().and_then(Path::parent).map(Path::to_path_buf);
+        let mut folders = vec![self.places.state.clone()];
+        folders.extend(below_home.filter(|folder| *folder != self.places.state));
+        for folder in folders {
+            let run = folder.join("run");
+            for place in [&run, &folder] {
+                remove_all(place, is_daemons, outcome);
+            }
+            for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+                // Only empty ones go.
+                let _kept = fs::remove_dir(entry.path());
+            }
+            let _kept = files::remove_empty(&folder);
+        }
+        let snapshots = self.places.cache.join("index");
+        remove(fs::remove_dir_all(&snapshots), &snapshots, outcome);
+        let _kept = files::remove_empty(&self.places.cache);
+    }
+
+    /// What is left of ours, each with what it is.
+    #[must_use]
+    pub fn kept(&self) -> Vec<String> {
+        let below = |folder: &Path, what: &str| {
+            let shown = self.places.shown(folder);
+            files::is_there(folder).then(|| format!("{shown} ({what})"))
+        };
+        let state = &self.places.state;
+        let mut kept: Vec<String> =
+            [("pins", "what was pinned"), ("passes", "what each compaction did")]
+                .into_iter()
+                .filter_map(|(name, what)| below(&state.join(name), what))
+                .collect();
+        if kept.is_empty() {
+            kept.extend(below(state, "state"));
+        }
+        kept.extend(below(&self.places.cache, "snapshots"));
+        kept.extend(below(&self.places.config, "configuration"));
+        kept
     }
 
     fn remove_file(&self, path: &Path, hash: &str, outcome: &mut Outcome) {
@@ -208,6 +267,19 @@ impl Removal {
         }
         for path in self.purged() {
             remove(fs::remove_dir_all(&path), &path, outcome);
+        }
+    }
+}
+
+/// Whether a daemon or a hook makes this file while it runs.
+fn is_daemons(name: &str) -> bool {
+    ["compactd.lock", "api.sock"].contains(&name) || name.starts_with("start.")
+}
+
+fn remove_all(folder: &Path, wanted: fn(&str) -> bool, outcome: &mut Outcome) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if wanted(&entry.file_name().to_string_lossy()) {
+            remove(fs::remove_file(entry.path()), &entry.path(), outcome);
         }
     }
 }

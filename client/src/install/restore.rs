@@ -60,6 +60,18 @@ pub fn same(one: &[u8], other: &[u8]) -> bool {
     }
 }
 
+/// Keys that the host made for our plugin and leaves empty.
+#[must_use]
+pub fn left_empty(before: Option<&[u8]>, now: Option<&[u8]>) -> Vec<&'static str> {
+    let parsed = |bytes: Option<&[u8]>| bytes.and_then(parse).unwrap_or_default();
+    let (before, now) = (parsed(before), parsed(now));
+    let is_left = |key: &&str| {
+        let is_empty = now.get(key).and_then(Value::as_object).is_some_and(Map::is_empty);
+        is_empty && before.get(key).is_none()
+    };
+    ["enabledPlugins", "extraKnownMarketplaces"].into_iter().filter(is_left).collect()
+}
+
 /// Reads a file as the host does: an empty one is an empty object, a byte order mark is skipped.
 #[must_use]
 pub fn parse(bytes: &[u8]) -> Option<Value> {

@@ -16,6 +16,7 @@ pub struct Config {
     /// The settings and where each came from.
     pub resolved: Resolved,
     claude_config_dir: Option<PathBuf>,
+    installed: Vec<PathBuf>,
     codex_home: Option<PathBuf>,
 }
 
@@ -82,12 +83,17 @@ impl Config {
         };
         let file = path.as_deref().zip(text.as_deref());
         let resolved = resolve(Sources { cli, env: lookups.variable, file })?;
+        // A service and a host do not share their variables: the installation says where it went.
+        let record = env.install_record().map(|path| (lookups.file)(&path));
+        let installed = record.and_then(Result::ok).map(|text| installed(&text));
+        let installed = installed.unwrap_or_default();
         let folder =
             |name| (lookups.variable)(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         Ok(Self {
             env,
             resolved,
             claude_config_dir: folder("CLAUDE_CONFIG_DIR"),
+            installed,
             codex_home: folder("CODEX_HOME"),
         })
     }
@@ -98,21 +104,69 @@ impl Config {
         &self.resolved.settings
     }
 
-    /// Claude Code's configuration folders: its own, `CLAUDE_CONFIG_DIR`, the configured ones.
+    /// Claude Code's configuration folders: its own, `CLAUDE_CONFIG_DIR`, those that the plugin was
+    /// installed into, the configured ones.
     #[must_use]
     pub fn claude_folders(&self) -> Vec<PathBuf> {
-        self.folders(".claude", self.claude_config_dir.as_ref(), &self.settings().roots.claude)
+        let own = self.claude_config_dir.iter().chain(&self.installed);
+        self.folders(".claude", own, &self.settings().roots.claude)
     }
 
     /// Codex homes: its own, `CODEX_HOME`, the configured ones.
     #[must_use]
     pub fn codex_folders(&self) -> Vec<PathBuf> {
-        self.folders(".codex", self.codex_home.as_ref(), &self.settings().roots.codex)
+        self.folders(".codex", self.codex_home.iter(), &self.settings().roots.codex)
     }
 
-    fn folders(&self, name: &str, own: Option<&PathBuf>, more: &[String]) -> Vec<PathBuf> {
+    fn folders<'a>(
+        &self,
+        name: &str,
+        own: impl Iterator<Item = &'a PathBuf>,
+        more: &[String],
+    ) -> Vec<PathBuf> {
         let usual = self.env.home.as_ref().map(|home| home.join(name));
         let more = more.iter().filter_map(|folder| self.env.expand(folder));
         usual.into_iter().chain(own.cloned()).chain(more).collect()
+    }
+}
+
+/// The folders named by `CLAUDE_CONFIG_DIR` that an install record tells of; none of one that makes no
+/// sense.
+fn installed(record: &str) -> Vec<PathBuf> {
+    #[derive(serde::Deserialize)]
+    struct Record {
+        hosts: Vec<Host>,
+    }
+    #[derive(serde::Deserialize)]
+    struct Host {
+        folder: PathBuf,
+        is_named: bool,
+    }
+    let hosts = serde_json::from_str(record).map_or(Vec::new(), |record: Record| record.hosts);
+    let named = hosts.into_iter().filter(|host| host.is_named && host.folder.is_absolute());
+    named.map(|host| host.folder).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_folder_of_an_installation_is_followed() {
+        let record = r#"{"format":1,"hosts":[{"folder":"/h/.claude","is_named":false},
+            {"folder":"/k","is_named":true},{"folder":"k","is_named":true}]}"#;
+        let folders = |text: &str| {
+            let file = |path: &Path| match path.to_str() {
+                Some("/h/.local/state/compactd/install.json") => Ok(text.to_owned()),
+                _ => Err(io::ErrorKind::NotFound.into()),
+            };
+            let variable = |name: &str| (name == "HOME").then(|| "/h".into());
+            let lookups = Lookups { variable: &variable, file: &file };
+            Config::read(&lookups, None, &[]).unwrap().claude_folders()
+        };
+        assert_eq!(folders(record), [PathBuf::from("/h/.claude"), "/k".into()]);
+        for odd in ["", "{", "[]", r#"{"hosts":[{"folder":7}]}"#] {
+            assert_eq!(folders(odd), [PathBuf::from("/h/.claude")], "{odd}");
+        }
     }
 }

@@ -93,6 +93,12 @@ impl Env {
         Some(self.config_dir()?.join("config.toml"))
     }
 
+    /// What `compactctl install` did.
+    #[must_use]
+    pub fn install_record(&self) -> Option<PathBuf> {
+        Some(self.state_dir()?.join("install.json"))
+    }
+
     /// Resolves a leading `~`; `None` if that needs a home that is not set, or the path is relative.
     #[must_use]
     pub fn expand(&self, path: &str) -> Option<PathBuf> {

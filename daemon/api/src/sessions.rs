@@ -28,6 +28,9 @@ pub struct Status {
     pub memory: Memory,
     /// Where it listens.
     pub socket: String,
+    /// The folders in which it looks for transcripts; none of a daemon that does not tell.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub roots: Vec<String>,
     /// How it learns of changes.
     pub watching: Watching,
 }

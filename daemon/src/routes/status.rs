@@ -26,6 +26,7 @@ pub(super) async fn status(State(app): State<Arc<App>>) -> Response {
     }
     let polling = app.polling.load(Ordering::Relaxed);
     let healthy = problems.is_empty();
+    let roots = app.sessions.roots().trees().iter();
     json(&Status {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         protocol: PROTOCOL,
@@ -40,6 +41,7 @@ pub(super) async fn status(State(app): State<Arc<App>>) -> Response {
         },
         memory: Memory { index_bytes: app.sessions.index_bytes(), budget_bytes: app.budget_bytes },
         socket: app.socket.display().to_string(),
+        roots: roots.map(|tree| tree.path.display().to_string()).collect(),
         watching: Watching {
             mode: if polling { WatchMode::Poll } else { WatchMode::Notify },
             dirs: folders(&app.sessions),

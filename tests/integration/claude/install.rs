@@ -7,32 +7,43 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use compactd_tests::harness::host::claude;
+use compactd_tests::harness::host::scenario::long_work;
+use compactd_tests::harness::host::{Host, MockApi, Step, claude};
 use compactd_tests::harness::{Home, binaries, eventually};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use super::kit::{assert_no_summary, notes};
 use super::{assert_tree, tree};
 
 const ID: &str = "compactd@compactd";
 
 /// A home, and a folder of programs outside of it.
 struct Machine {
-    home: TempDir,
+    home: Home,
     bin: TempDir,
+}
+
+impl Drop for Machine {
+    /// A daemon that the hooks started does not outlive a test that failed.
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let _gone = self.run(&binaries().compactctl, &["uninstall"]);
+        }
+    }
 }
 
 impl Machine {
     fn new(claude: &Path) -> Self {
-        let folder = || tempfile::Builder::new().prefix("cd-").tempdir().unwrap();
-        let machine = Self { home: folder(), bin: folder() };
+        let bin = tempfile::Builder::new().prefix("cd-").tempdir().unwrap();
+        let machine = Self { home: Home::new(), bin };
         fs::set_permissions(machine.home.path(), fs::Permissions::from_mode(0o755)).unwrap();
         symlink(claude, machine.bin.path().join("claude")).unwrap();
         machine
     }
 
     fn path(&self, below: &str) -> PathBuf {
-        self.home.path().join(below)
+        self.home.join(below)
     }
 
     fn put(&self, below: &str, text: &str, mode: u32) {
@@ -43,16 +54,20 @@ impl Machine {
     }
 
     fn run(&self, program: &Path, args: &[&str]) -> Output {
+        self.command(program, args).output().unwrap()
+    }
+
+    fn command(&self, program: &Path, args: &[&str]) -> Command {
         let path = format!("{}:/usr/bin:/bin", self.bin.path().display());
-        Command::new(program)
+        let mut command = Command::new(program);
+        command
             .args(args)
             .env_clear()
             .env("HOME", self.home.path())
             .env("PATH", path)
             .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
-            .current_dir(self.bin.path())
-            .output()
-            .unwrap()
+            .current_dir(self.bin.path());
+        command
     }
 
     /// What `compactctl` prints, which must go well.
@@ -103,12 +118,70 @@ impl Machine {
         self.assert_tree(&before);
         assert_eq!(self.listed(), None);
     }
+
+    /// In, a session with a compaction that the installed plugin answers, and out.
+    fn there_used_and_back(&self, claude: &Path) {
+        let settings = self.path(".claude/settings.json");
+        let before = fs::read(&settings).ok();
+        self.compactctl(&["install", "--no-service"]);
+        let api = MockApi::start([]);
+        let host = Host::new(claude, &self.home, &api);
+        let work = long_work(&host, "a", 6);
+        api.script(work.steps);
+        let mut session = host.start();
+        session.prompt("Mend all of it.");
+        // The hooks have started it.
+        let report = eventually("the daemon answers", || {
+            let output = self.run(&binaries().compactctl, &["doctor", "--json"]);
+            let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+            let checks = report["checks"].as_array().unwrap().clone();
+            checks.iter().any(|check| check["name"] == "roots").then_some(checks)
+        });
+        for name in ["daemon", "link", "roots", "plugin", "hooks"] {
+            let check = report.iter().find(|check| check["name"] == name).unwrap();
+            assert_eq!(check["state"], "ok", "{check}");
+        }
+        session.prompt("/compact");
+        session.prompt("What now?");
+        let run = session.finish();
+        assert_eq!(run.compactions(), ["success"]);
+        assert_no_summary(&run);
+        let notes = notes(run.last());
+        for id in &work.removed {
+            assert!(notes.contains_key(id), "{id} has no note");
+        }
+        // On a screen the host writes more beside the plugin.
+        if let Some(terminal) = host.terminal_resumed(&run.id) {
+            api.script([Step::text("Back again.")]);
+            terminal.type_line("And on it goes.");
+            terminal.wait_for("Back again.");
+            terminal.type_line("/exit");
+            terminal.wait_for_end();
+        }
+        self.compactctl(&["uninstall"]);
+        let after = fs::read(&settings).ok();
+        let text = |bytes: &Option<Vec<u8>>| {
+            bytes.as_ref().map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+        };
+        assert_eq!(text(&before), text(&after));
+        assert_eq!(self.listed(), None);
+        let left: Vec<PathBuf> = self
+            .tree()
+            .into_keys()
+            .filter(|path| path.to_string_lossy().contains("compactd"))
+            .collect();
+        let passes = Path::new(".local/state/compactd/passes");
+        let is_kept = |path: &PathBuf| path.starts_with(passes) || passes.starts_with(path);
+        assert!(left.iter().all(is_kept), "{left:?}");
+    }
 }
 
 #[test]
 fn an_empty_home_is_empty_again() {
     let Some(claude) = claude() else { return };
-    Machine::new(&claude).there_and_back();
+    let machine = Machine::new(&claude);
+    machine.there_and_back();
+    machine.there_used_and_back(&claude);
 }
 
 #[test]
@@ -145,6 +218,47 @@ fn a_home_in_use_is_as_it_was() {
     machine.put(".claude/settings.json", &settings, 0o600);
     machine.there_and_back();
     assert_eq!(fs::read_to_string(machine.path(".claude/settings.json")).unwrap(), settings);
+    machine.there_used_and_back(&claude);
+    assert_eq!(fs::read_to_string(machine.path(".claude/settings.json")).unwrap(), settings);
+}
+
+/// The host works in a folder that a variable names, which the daemon was started without.
+#[test]
+fn a_named_folder_is_followed_after_an_installation() {
+    let Some(claude) = claude() else { return };
+    let machine = Machine::new(&claude);
+    machine.compactctl(&["install", "--no-service"]);
+    let start = || {
+        let hook = machine.path(".local/share/compactd/bin/compactd-hook");
+        let lock = machine.path(".local/state/compactd/start.lock");
+        let _none = fs::remove_file(lock);
+        assert!(machine.run(&hook, &["claude", "SessionEnd"]).status.success());
+        eventually("the hook's daemon answers", || {
+            let output = machine.run(&binaries().compactctl, &["status"]);
+            output.status.success().then_some(())
+        });
+    };
+    start();
+    let folder = machine.path("cfg");
+    let named = |args: &[&str]| {
+        let mut command = machine.command(&binaries().compactctl, args);
+        command.env("CLAUDE_CONFIG_DIR", &folder).output().unwrap()
+    };
+    let roots = || {
+        let report: Value = serde_json::from_slice(&named(&["doctor", "--json"]).stdout).unwrap();
+        let checks = report["checks"].as_array().unwrap();
+        checks.iter().find(|check| check["name"] == "roots").unwrap().clone()
+    };
+    let found = roots();
+    assert_eq!(found["state"], "fail", "{found}");
+    assert!(found["evidence"].as_str().unwrap().contains("does not follow ~/cfg/projects"));
+    let installed = named(&["install", "--no-service"]);
+    assert!(installed.status.success(), "{}", String::from_utf8_lossy(&installed.stderr));
+    // The old one has ended; the next knows the folder, whatever its own variables say.
+    start();
+    let found = roots();
+    assert_eq!(found["state"], "ok", "{found}");
+    machine.compactctl(&["uninstall"]);
 }
 
 #[test]

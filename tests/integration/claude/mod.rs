@@ -90,6 +90,8 @@ fn tree(folder: &Path) -> BTreeMap<PathBuf, (u32, String)> {
             } else if about.is_dir() {
                 waiting.push(path.clone());
                 String::new()
+            } else if !about.is_file() {
+                "a socket or pipe".to_owned()
             } else if about.len() > 1_000_000 {
                 format!("{} bytes, inode {}", about.len(), about.ino())
             } else {

@@ -219,6 +219,7 @@ fn status() -> Value {
             must("sessions", reference("SessionCounts"), "Sessions."),
             must("memory", reference("Memory"), "Memory."),
             must("socket", string(), "Where it listens."),
+            may("roots", list(&string()), "The folders in which it looks for transcripts."),
             must("watching", reference("Watching"), "How it learns of changes."),
         ]),
         "SessionCounts": object("How many sessions there are.", [
