@@ -144,7 +144,8 @@ impl Compacted {
                 || wanted.zip(got).is_some_and(|(wanted, got)| is_echoed(wanted, got));
             assert!(fits, "block {at}: {wanted:#?} became {got:#?} in\n{}", outline());
         }
-        assert_told(&told, reminders(&self.after).into_iter().chain(carried).collect(), outline);
+        carried.extend(reminders(&self.after));
+        assert_told(&told, &carried, outline);
         let gone = self.decisions.iter().filter(|(_, decision)| *decision != "keep");
         gone.map(|(id, _)| id.clone()).collect()
     }
@@ -162,19 +163,19 @@ impl Compacted {
 
 /// That the host's words of before are there, none more often than before.
 #[track_caller]
-fn assert_told(before: &[String], after: Vec<String>, outline: impl Fn() -> String) {
+fn assert_told(before: &[String], after: &[String], outline: impl Fn() -> String) {
     let is_fleeting = |text: &str| FLEETING.iter().any(|kind| text.contains(kind));
     let count = |texts: &[String], wanted: &str| -> usize {
         texts.iter().map(|text| text.matches(wanted).count()).sum()
     };
     for text in before.iter().filter(|text| !is_fleeting(text)) {
         // One that several were joined in may be carried in parts.
-        let is_there = count(&after, text) > 0
-            || text.split("\n\n").all(|part| part.trim().is_empty() || count(&after, part) > 0);
+        let is_there = count(after, text) > 0
+            || text.split("\n\n").all(|part| part.trim().is_empty() || count(after, part) > 0);
         assert!(is_there, "the host's words are gone: {text:?} in\n{}", outline());
     }
     for text in after.iter().filter(|text| !is_fleeting(text)) {
-        let (was, is) = (count(before, text), count(&after, text));
+        let (was, is) = (count(before, text), count(after, text));
         assert!(is <= was, "{was} times before, {is} times now: {text:?} in\n{}", outline());
     }
 }
