@@ -144,13 +144,8 @@ impl Compacted {
                 || wanted.zip(got).is_some_and(|(wanted, got)| is_echoed(wanted, got));
             assert!(fits, "block {at}: {wanted:#?} became {got:#?} in\n{}", outline());
         }
-<<<<<<< HEAD
-        let now: Vec<String> = reminders(&self.after).into_iter().chain(carried).collect();
-        assert_told(&told, &now, outline);
-=======
         carried.extend(reminders(&self.after));
         assert_told(&told, &carried, outline);
->>>>>>> w-y
         let gone = self.decisions.iter().filter(|(_, decision)| *decision != "keep");
         gone.map(|(id, _)| id.clone()).collect()
     }
