@@ -58,12 +58,11 @@ pub(crate) fn bench(table: &mut Table) {
     .unwrap();
     // Ends when the sender is dropped.
     assert!(ready.recv().is_err());
-    std::thread::sleep(Duration::from_millis(200));
 
     let mut out = std::fs::OpenOptions::new().append(true).open(&file).unwrap();
     let mut times = Vec::new();
     let mut bytes = 0;
-    for number in 0..APPENDS {
+    for number in 0..=APPENDS {
         let mut line = more[number % more.len()].clone();
         line.push('\n');
         bytes += line.len();
@@ -74,13 +73,17 @@ pub(crate) fn bench(table: &mut Table) {
             assert!(started.elapsed() < Duration::from_secs(10), "an append was not seen");
             std::thread::yield_now();
         }
-        times.push(micros(started.elapsed()));
+        // The first one waits for watches and threads to be in place.
+        if number > 0 {
+            times.push(micros(started.elapsed()));
+        }
+        // A pace, not a wait: nothing is owed when it is over.
         std::thread::sleep(Duration::from_micros(300));
     }
     follower.shutdown();
     drop(live.join());
     table.row(
-        &format!("append to indexed, {} B lines, {APPENDS} appends", bytes / APPENDS),
+        &format!("append to indexed, {} B lines, {APPENDS} appends", bytes / (APPENDS + 1)),
         "",
         &format!(
             "p50 {}, p90 {}, p99 {}, max {}",

@@ -43,6 +43,7 @@ pub(crate) fn bench(table: &mut Table) {
             break;
         }
         assert!(started.elapsed() < Duration::from_secs(300), "indexing does not end");
+        // The pace of the questions, not a wait for anything.
         std::thread::sleep(Duration::from_micros(500));
     }
     let took = started.elapsed().as_secs_f64();

@@ -4,6 +4,8 @@ use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
+use compactd_tests::harness::PATIENCE;
+
 /// A request as bytes.
 pub(crate) fn request(method: &str, path: &str, body: &[u8]) -> Vec<u8> {
     let mut bytes = format!(
@@ -27,12 +29,9 @@ pub(crate) struct Client {
 
 impl Client {
     pub(crate) fn new(socket: &Path) -> Self {
-        Self::try_new(socket).unwrap()
-    }
-
-    pub(crate) fn try_new(socket: &Path) -> Option<Self> {
-        let stream = UnixStream::connect(socket).ok()?;
-        Some(Self { stream, buffer: Vec::new() })
+        let stream = UnixStream::connect(socket).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        Self { stream, buffer: Vec::new() }
     }
 
     /// The same buffer on a new connection.

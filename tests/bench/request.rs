@@ -7,6 +7,7 @@ use std::process::Stdio;
 
 use compactd_api::compact::CompactRequest;
 use compactd_core::rules::{Pins, Profile};
+use compactd_tests::harness::eventually;
 use serde_json::{Value, json};
 
 use crate::http::{Client, request};
@@ -117,14 +118,10 @@ fn parts_of(table: &mut Table, scratch: &Scratch, session: &Session, body: &[u8]
 /// The daemon may still be reading the session.
 fn first_answer(daemon: &Server, ask: &[u8]) -> Value {
     let mut client = Client::new(&daemon.socket);
-    for _ in 0..100 {
+    eventually("the daemon knows the session", || {
         let answer = client.json(ask);
-        if answer["outcome"] != "unready" {
-            return answer;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(100));
-    }
-    panic!("the daemon does not get to know the session");
+        (answer["outcome"] != "unready").then_some(answer)
+    })
 }
 
 fn check((status, body): (u16, &[u8])) {

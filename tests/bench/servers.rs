@@ -1,9 +1,10 @@
 //! The daemon, and a server of the same stack that only reads and writes, as processes of their own.
 
 use std::collections::HashMap;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
-use std::process::Child;
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -16,6 +17,7 @@ use compactd::run::{Setup, run};
 use compactd::serve::{Options, RawBody, serve, signals};
 use compactd::store::Store;
 use compactd_api::settings::Settings;
+use compactd_tests::harness::eventually;
 use compactd_transcript::Roots;
 
 use crate::http::{Client, get};
@@ -25,11 +27,10 @@ fn socket(home: &Path, name: &str) -> PathBuf {
     home.join(name).with_extension("sock")
 }
 
-fn listen(home: &Path, name: &str) -> (PathBuf, UnixListener) {
-    let path = socket(home, name);
-    drop(std::fs::remove_file(&path));
-    let listener = UnixListener::bind(&path).unwrap();
-    (path, listener)
+/// The socket that a server is started with, as its standard input: whoever asks before it is there
+/// is answered when it is, as with a service manager's.
+fn listener() -> UnixListener {
+    UnixListener::from(std::io::stdin().as_fd().try_clone_to_owned().unwrap())
 }
 
 fn runtime() -> tokio::runtime::Runtime {
@@ -41,7 +42,7 @@ fn runtime() -> tokio::runtime::Runtime {
 pub(crate) fn daemon(home: &Path) {
     let settings = Settings::default();
     compactd::telemetry::start(&settings.log);
-    let (socket, listener) = listen(home, "daemon");
+    let (socket, listener) = (socket(home, "daemon"), listener());
     let setup = Setup {
         settings,
         roots: Roots::new([home.join(".claude")], [home.join(".codex")]),
@@ -58,8 +59,8 @@ pub(crate) fn daemon(home: &Path) {
     });
 }
 
-/// `__equal HOME`: reads a body and answers with as many bytes as the path says.
-pub(crate) fn equal(home: &Path) {
+/// `__equal`: reads a body and answers with as many bytes as the path says.
+pub(crate) fn equal() {
     async fn answer(
         State(sizes): State<&'static std::sync::Mutex<HashMap<usize, Bytes>>>,
         Segment(size): Segment<usize>,
@@ -73,7 +74,7 @@ pub(crate) fn equal(home: &Path) {
         ([(CONTENT_TYPE, "application/json")], bytes).into_response()
     }
     compactd::telemetry::start(&Settings::default().log);
-    let (_, listener) = listen(home, "equal");
+    let listener = listener();
     let sizes = &*Box::leak(Box::default());
     let router = Router::new().route("/equal/{size}", post(answer)).with_state(sizes);
     runtime().block_on(async {
@@ -98,32 +99,26 @@ impl Server {
         drop(std::fs::remove_file(&socket));
         let started = Instant::now();
         let log = std::fs::File::create(home.join(job).with_extension("log")).unwrap();
-        let child = again(&format!("__{job}")).arg(home).stderr(log).spawn().unwrap();
+        let listener = OwnedFd::from(UnixListener::bind(&socket).unwrap());
+        let mut command = again(&format!("__{job}"));
+        let child = command.arg(home).stdin(Stdio::from(listener)).stderr(log).spawn().unwrap();
+        // Only the server holds the socket now: if it ends, so does the question.
+        drop(command);
         let mut server = Self { child, socket, first_answer: Duration::ZERO };
-        while server.first_answer.is_zero() {
-            if let Some(mut client) = Client::try_new(&server.socket) {
-                let (_status, _) = client.ask(&get("/v1/status"));
-                server.first_answer = started.elapsed();
-            }
-            assert!(started.elapsed() < Duration::from_secs(20), "{job} does not start");
-            std::thread::sleep(Duration::from_micros(200));
-        }
+        let (_status, _) = Client::new(&server.socket).ask(&get("/v1/status"));
+        server.first_answer = started.elapsed();
         server
     }
 
     /// Waits until so many sessions are indexed and none waits.
     pub(crate) fn wait_indexed(&self, sessions: u64) {
         let mut client = Client::new(&self.socket);
-        let started = Instant::now();
-        loop {
+        eventually("all sessions are indexed", || {
             let status = client.json(&get("/v1/status"));
             let figures = &status["sessions"];
-            if figures["indexed"].as_u64() >= Some(sessions) && figures["bulk_queue"] == 0 {
-                return;
-            }
-            assert!(started.elapsed() < Duration::from_secs(120), "not indexed: {status}");
-            std::thread::sleep(Duration::from_millis(2));
-        }
+            let are = figures["indexed"].as_u64() >= Some(sessions) && figures["bulk_queue"] == 0;
+            are.then_some(())
+        });
     }
 
     /// Ends it as systemd would, and waits.

@@ -68,11 +68,7 @@ impl Store {
         number: u64,
         bytes: impl FnOnce() -> Vec<u8>,
     ) -> Result<bool, StoreError> {
-        let Some(folder) = self.passes_folder(key)? else { return Ok(false) };
-        let path = folder.join(passes::file_name(number));
-        replaceable(&path, |bytes| passes::parse(bytes).map(drop))?;
-        write(&path, &bytes())?;
-        Ok(true)
+        self.save_file(key, &passes::file_name(number), |old| passes::parse(old).map(drop), bytes)
     }
 
     /// Writes the results of a pass; false if passes are not kept.
@@ -85,9 +81,20 @@ impl Store {
         number: u64,
         bytes: impl FnOnce() -> Vec<u8>,
     ) -> Result<bool, StoreError> {
+        let is_ours = |old: &[u8]| passes::parse_results(old).map(drop);
+        self.save_file(key, &passes::results_name(number), is_ours, bytes)
+    }
+
+    fn save_file(
+        &self,
+        key: &SessionKey,
+        name: &str,
+        is_ours: impl FnOnce(&[u8]) -> Result<(), passes::PassError>,
+        bytes: impl FnOnce() -> Vec<u8>,
+    ) -> Result<bool, StoreError> {
         let Some(folder) = self.passes_folder(key)? else { return Ok(false) };
-        let path = folder.join(passes::results_name(number));
-        replaceable(&path, |bytes| passes::parse_results(bytes).map(drop))?;
+        let path = folder.join(name);
+        replaceable(&path, is_ours)?;
         write(&path, &bytes())?;
         Ok(true)
     }
