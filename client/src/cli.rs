@@ -98,6 +98,28 @@ Examples:
   compactctl compact session.jsonl --lines 500
   compactctl compact session.jsonl --budget 60000")]
     Compact(CompactArgs),
+    /// Fork a Codex thread: the same rollout under a new id, with the pruned history
+    #[command(after_help = "\
+Codex has no way to replace a compaction. It can resume a thread whose newest compaction is ours: a copy
+of the rollout under a new id, in which what stays of the history stands word for word. The source is
+only read, and may be in use. The fork is checked record by record before it is offered; what Codex
+would not take is refused with the reason. Go on with the line that is printed, with the same model:
+another one could make Codex compact at once.
+
+SESSION is the id of a thread, the beginning of one, or a rollout (.jsonl or .jsonl.zst). The fork is
+written below `sessions` in the same Codex home, else in CODEX_HOME or ~/.codex.
+
+--json prints {\"thread_id\",\"path\",\"resume_command\",\"tokens_before\",\"tokens_after\",\"source\":{...},
+\"model\"?,\"level\":\"rules|cuts|texts|summary\",\"over_target\",\"counters\":{...},\"items\",\"records\",\"dry_run\",
+\"notes\"?:[...]}.
+
+Examples:
+  compactctl fork 01a22bab                    fork, and print how to go on
+  compactctl fork 01a22bab --dry-run          what would go
+  compactctl fork 01a22bab --budget 60000     cut further, to 60,000 tokens")]
+    Fork(ForkArgs),
+    /// List the forks made here; --prune removes old ones that nobody went on with
+    Forks(ForksArgs),
     /// List what is pinned in a session
     Pins(PinsArgs),
     /// Keep a result, or every read of a file, whatever the rules say
@@ -378,6 +400,44 @@ impl From<HostName> for words::Host {
             HostName::Codex => Self::Codex,
         }
     }
+}
+
+/// Arguments of `fork`.
+#[derive(Debug, Args)]
+pub struct ForkArgs {
+    /// A thread's id, the beginning of one, or a rollout
+    #[arg(value_name = "SESSION")]
+    pub session: PathBuf,
+    /// Tokens that may be left [default: the smaller of 60% of the window and 90% of Codex's threshold]
+    #[arg(long, value_name = "TOKENS")]
+    pub budget: Option<u64>,
+    /// Set of rules [default: as configured]
+    #[arg(long, value_enum)]
+    pub profile: Option<ProfileName>,
+    /// Decide and check, write nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `forks`.
+#[derive(Debug, Args)]
+pub struct ForksArgs {
+    /// Remove forks that nobody went on with, that no other thread was made from, and that are older
+    /// than --older-than days
+    #[arg(long)]
+    pub prune: bool,
+    /// Days since a fork was last written to
+    #[arg(long, value_name = "DAYS", default_value_t = 7, requires = "prune")]
+    pub older_than: u64,
+    /// With --prune: say what would be removed
+    #[arg(long, requires = "prune")]
+    pub dry_run: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// A set of rules by name.

@@ -71,6 +71,12 @@ pub enum Error {
         /// The number, or `last`.
         number: String,
     },
+    /// There is no fork.
+    #[error(transparent)]
+    Fork(#[from] compactd_fork::Error),
+    /// There is nowhere to write a fork to.
+    #[error("the rollout lies in no Codex home, and there is no CODEX_HOME or HOME")]
+    NoCodexHome,
     /// The configuration is wrong.
     #[error(transparent)]
     Config(#[from] ConfigError),
@@ -131,6 +137,8 @@ impl Error {
                 "the daemon keeps the newest 20 passes that it answered; `explain --now` shows what one \
                  would do"
             }
+            Self::Fork(error) => return Some(error.hint().into()),
+            Self::NoCodexHome => "set CODEX_HOME to the folder that holds `sessions`",
             Self::Config(error) => error.hint(),
             Self::Start(error) => return Some(error.hint()),
             Self::Pins { .. } => {

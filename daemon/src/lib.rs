@@ -7,6 +7,7 @@ pub mod compaction;
 pub mod config;
 pub mod focus;
 pub mod follow;
+pub mod fork;
 pub mod ledger;
 pub mod routes;
 pub mod run;

@@ -59,7 +59,7 @@ pub(super) fn session(
 }
 
 /// Whether a target names a file; else it is an id.
-fn is_file(target: &Path) -> bool {
+pub(super) fn is_file(target: &Path) -> bool {
     target.symlink_metadata().is_ok()
         || has_transcript_name(target)
         || target.components().count() != 1
@@ -67,7 +67,7 @@ fn is_file(target: &Path) -> bool {
 }
 
 /// A file inside the hosts' folders is a session that may have pins.
-fn pins_of(config: &Config, roots: &Roots, path: &Path) -> Result<Pins, Error> {
+pub(super) fn pins_of(config: &Config, roots: &Roots, path: &Path) -> Result<Pins, Error> {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     match roots.admit(&path) {
         Some(place) => {

@@ -6,6 +6,8 @@ mod config;
 mod doctor;
 mod explain;
 mod focus;
+mod fork;
+mod forks;
 mod install;
 mod pins;
 mod recall;
@@ -65,6 +67,8 @@ pub fn run(arguments: &Arguments, ui: &Ui) -> Result<Done, Error> {
         Command::Explain(args) => explain::run(args, ui)?,
         Command::Recall(args) => recall::run(args, ui)?,
         Command::Focus(args) => focus::run(args, ui)?,
+        Command::Fork(args) => fork::run(args, ui)?,
+        Command::Forks(args) => forks::run(args, ui)?,
         Command::Compact(args) => compact::run(args, ui)?,
         Command::Pins(args) => pins::list(args, ui)?,
         Command::Pin(args) => pins::change("POST", args, ui)?,

@@ -118,6 +118,13 @@ impl Config {
         self.folders(".codex", self.codex_home.iter(), &self.settings().roots.codex)
     }
 
+    /// The home that Codex uses when it is started from here: `CODEX_HOME`, else `~/.codex`.
+    #[must_use]
+    pub fn codex_home(&self) -> Option<PathBuf> {
+        let usual = || self.env.home.as_ref().map(|home| home.join(".codex"));
+        self.codex_home.clone().or_else(usual)
+    }
+
     fn folders<'a>(
         &self,
         name: &str,

@@ -39,6 +39,8 @@ words! {
         TranscriptOutsideRoots = "transcript_outside_roots",
         /// The named file is no transcript of this host.
         NotATranscript = "not_a_transcript",
+        /// The thread cannot be forked, or not truly; the message says why.
+        ForkRefused = "fork_refused",
         /// More ids than one request may hold.
         TooManyIds = "too_many_ids",
         /// Too much to do at the moment.
@@ -63,7 +65,7 @@ impl ErrorCode {
             Self::MethodNotAllowed => 405,
             Self::PayloadTooLarge | Self::TooManyIds => 413,
             Self::UnsupportedMediaType => 415,
-            Self::SessionUnreadable | Self::NotATranscript => 422,
+            Self::SessionUnreadable | Self::NotATranscript | Self::ForkRefused => 422,
             Self::UpgradeRequired => 426,
             Self::Internal | Self::Other => 500,
             Self::Busy | Self::ShuttingDown => 503,
@@ -95,6 +97,7 @@ impl ErrorCode {
                 Some("add its folder to [roots] in config.toml if it belongs to a host")
             }
             Self::NotATranscript => Some("name a .jsonl file that the host itself wrote"),
+            Self::ForkRefused => Some("resume the thread itself, with `codex resume`"),
             Self::TooManyIds => Some("leave out the rows that an earlier compaction removed"),
             Self::Busy | Self::ShuttingDown | Self::Timeout => {
                 Some("go on without an answer; the next request may be served")

@@ -11,6 +11,7 @@ pub mod config;
 pub mod convert;
 pub mod dirs;
 pub mod error;
+pub mod fork;
 pub mod hooks;
 pub mod ids;
 pub mod openapi;

@@ -100,6 +100,7 @@ fn operation(route: &routes::Route) -> Value {
 fn request_schema(route: &routes::Route) -> Option<&'static str> {
     match (route.method, route.path) {
         (_, routes::COMPACT) => Some("CompactRequest"),
+        (_, routes::FORK) => Some("ForkRequest"),
         (_, routes::HOOK) => Some("HookRequest"),
         ("POST" | "DELETE", routes::PINS) => Some("Pin"),
         ("POST", routes::PASS) => Some("PassReport"),
@@ -121,6 +122,7 @@ fn success(route: &routes::Route) -> Value {
         routes::PASS => "Pass",
         routes::RECALL => "Recall",
         routes::COMPACT => "CompactAnswer",
+        routes::FORK => "ForkAnswer",
         routes::METRICS => {
             return json!({
                 "description": "Counters and gauges in the Prometheus text form.",

@@ -24,6 +24,8 @@ pub const RECALL: &str = "/v1/recall/{id}";
 pub const PINS: &str = "/v1/sessions/{id}/pins";
 /// Decides a compaction.
 pub const COMPACT: &str = "/v1/compact";
+/// Forks a Codex thread.
+pub const FORK: &str = "/v1/fork";
 /// A hook event of a host.
 pub const HOOK: &str = "/v1/hooks/{host}/{event}";
 /// This API as an `OpenAPI` document.
@@ -69,6 +71,7 @@ pub const ALL: &[Route] = &[
     Route { method: "POST", path: PINS, summary: "Pins a result or all reads of a file" },
     Route { method: "DELETE", path: PINS, summary: "Takes a pin back" },
     Route { method: "POST", path: COMPACT, summary: "Decides a compaction" },
+    Route { method: "POST", path: FORK, summary: "Forks a Codex thread with its pruned history" },
     Route { method: "POST", path: HOOK, summary: "Answers a hook event of a host" },
     Route { method: "GET", path: OPENAPI, summary: "Gives this API as an OpenAPI document" },
 ];

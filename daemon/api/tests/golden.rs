@@ -6,6 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use compactd_api::compact::{CompactAnswer, CompactRequest};
+use compactd_api::fork::{ForkAnswer, ForkRequest};
 use compactd_api::hooks::HookRequest;
 use compactd_api::passes::{Pass, PassList, PassReport};
 use compactd_api::recall::Recall;
@@ -35,6 +36,8 @@ const FILES: &[(&str, &str, Again)] = &[
     ("error", "ErrorBody", |text| again::<ErrorBody>(text)),
     ("explain", "Explain", |text| again::<Explain<'_>>(text)),
     ("focus", "Focus", |text| again::<Focus>(text)),
+    ("fork-answer", "ForkAnswer", |text| again::<ForkAnswer>(text)),
+    ("fork-request", "ForkRequest", |text| again::<ForkRequest>(text)),
     ("hook-request", "HookRequest", |text| again::<HookRequest<'_>>(text)),
     ("hook-request-null", "HookRequest", |text| again::<HookRequest<'_>>(text)),
     ("pass", "Pass", |text| again::<Pass>(text)),

@@ -149,6 +149,18 @@ pub struct Row<'a> {
     pub about: About<'a>,
 }
 
+impl Row<'_> {
+    /// A person's prompt starts a turn; what the host puts in by itself starts with a tag.
+    #[must_use]
+    pub fn is_prompt(&self) -> bool {
+        let first = self.items.iter().find_map(|item| match item {
+            Item::Text(text) => Some(text),
+            _ => None,
+        });
+        self.role == Role::User && !self.meta && first.is_some_and(|text| !text.starts_with('<'))
+    }
+}
+
 /// Facts about the session that Claude Code repeats on every row.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct About<'a> {

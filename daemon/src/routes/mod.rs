@@ -1,6 +1,7 @@
 //! The API's handlers: thin, each reads its request, asks a session or the stats, and answers.
 
 mod compact;
+mod fork;
 mod hooks;
 mod passes;
 mod sessions;
@@ -64,6 +65,7 @@ pub fn router(app: Arc<App>) -> Router {
         .route(routes::RECALL, get(passes::recall))
         .route(routes::PINS, get(sessions::pins).post(sessions::pin).delete(sessions::unpin))
         .route(routes::COMPACT, post(compact::compact))
+        .route(routes::FORK, post(fork::fork))
         .route(routes::HOOK, post(hooks::hook))
         .with_state(app)
 }

@@ -318,8 +318,11 @@ fn find_parent(
     }
 }
 
-/// The first complete line.
-fn first_line(file: &mut Transcript) -> Result<Option<Vec<u8>>, Error> {
+/// The first complete line of a file.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn first_line(file: &mut Transcript) -> Result<Option<Vec<u8>>, Error> {
     let mut first = None;
     LineReader::new().read(file, Cursor::default(), Slice::whole(), |line| {
         first = Some(line.bytes.to_vec());

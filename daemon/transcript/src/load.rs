@@ -79,6 +79,15 @@ pub fn for_each_line(
     Ok(loaded)
 }
 
+/// The host of a file and the files of its history.
+///
+/// # Errors
+/// A file cannot be read, or neither host wrote it.
+pub fn chain_of(path: &Path) -> Result<(Host, Chain), Error> {
+    let host = resolve_host(path, &mut LineReader::new())?;
+    Ok((host, resolve_chain(path, host)?))
+}
+
 fn resolve_chain(path: &Path, host: Host) -> Result<Chain, Error> {
     let alone = ThreadFiles::default();
     let found = match host {

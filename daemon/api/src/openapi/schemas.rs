@@ -1,5 +1,6 @@
 //! The schema of every body.
 
+mod fork;
 mod ledger;
 
 use serde_json::{Value, json};
@@ -26,7 +27,9 @@ pub(super) fn all() -> Value {
         "Level": words(Level::ALL),
         "HookRequest": hook_request(),
     });
-    for more in [compact(), status(), stats(), sessions(), explain(), pins(), ledger::all()] {
+    for more in
+        [compact(), status(), stats(), sessions(), explain(), pins(), fork::all(), ledger::all()]
+    {
         if let (Some(all), Value::Object(more)) = (all.as_object_mut(), more) {
             all.extend(more);
         }

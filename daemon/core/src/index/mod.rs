@@ -313,7 +313,7 @@ impl Index {
         if row.summary {
             entry.flags |= row_flag::SUMMARY;
         }
-        if is_prompt(row) {
+        if row.is_prompt() {
             entry.flags |= row_flag::PROMPT;
         }
         if row.attached {
@@ -391,15 +391,6 @@ const EMPTY: RowEntry = RowEntry {
     kind: RowKind::Link,
     flags: 0,
 };
-
-/// A person's prompt starts a turn; what the host puts in by itself starts with a tag.
-fn is_prompt(row: &Row<'_>) -> bool {
-    let first = row.items.iter().find_map(|item| match item {
-        record::Item::Text(text) => Some(text),
-        _ => None,
-    });
-    row.role == Role::User && !row.meta && first.is_some_and(|text| !text.starts_with('<'))
-}
 
 fn note(fact: &mut Option<String>, seen: &Option<Cow<'_, str>>) {
     if let Some(seen) = seen

@@ -178,8 +178,11 @@ fn row(role: Role, items: Vec<Item<'_>>) -> Row<'_> {
     }
 }
 
-/// Reads one conversation item.
-fn item(raw: Raw<'_>) -> Result<Row<'_>, Skip> {
+/// Reads one conversation item, as it stands in a `response_item` or in a `replacement_history`.
+///
+/// # Errors
+/// The reason why it is no row of the conversation.
+pub fn item(raw: Raw<'_>) -> Result<Row<'_>, Skip> {
     let parts = Parts::of(raw);
     let kind = parts.kind.and_then(Raw::text).ok_or(Skip::Odd)?;
     Ok(match kind.as_ref() {

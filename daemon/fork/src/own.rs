@@ -1,0 +1,273 @@
+//! The forks that are ours: found by the mark in their first record, and removed only if nobody ever
+//! went on with them and nothing else rests on them.
+
+use std::collections::HashSet;
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use compactd_core::record::Host;
+use compactd_core::record::json::Raw;
+use compactd_transcript::lineage::first_line;
+use compactd_transcript::lines::{Cursor, LineReader, Slice};
+use compactd_transcript::walk::walk;
+use compactd_transcript::{Roots, Transcript};
+
+use crate::body::MARK;
+use crate::error::Error;
+use crate::intake::record;
+use crate::lock;
+
+/// A fork of ours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Own {
+    /// Its thread id.
+    pub thread: String,
+    /// Its rollout.
+    pub path: PathBuf,
+    /// The thread that it was made from.
+    pub source: Option<String>,
+    /// When it was made: RFC 3339 in UTC.
+    pub made: String,
+    /// When its file was last written to.
+    pub written: SystemTime,
+    /// Size of the file.
+    pub bytes: u64,
+    /// Nobody went on with it: the file is as we wrote it.
+    pub is_unused: bool,
+    /// Another thread was made from it, and may need it.
+    pub is_parent: bool,
+}
+
+/// All forks of ours, the newest first. A file that cannot be read is passed over: whatever it is, it
+/// is not one to remove.
+#[must_use]
+pub fn own(roots: &Roots) -> Vec<Own> {
+    let mut forks = Vec::new();
+    let mut parents = HashSet::new();
+    let found = walk(roots).found;
+    for found in found.iter().filter(|found| found.host == Host::Codex) {
+        let Ok(Some(line)) =
+            Transcript::open(&found.path).and_then(|mut file| first_line(&mut file))
+        else {
+            continue;
+        };
+        let Some((_, whole)) = record(&line) else { continue };
+        let Some(payload) = whole.member("payload") else { continue };
+        parents.extend(named(payload));
+        forks.extend(fork(&found.path, payload));
+    }
+    for fork in &mut forks {
+        fork.is_parent = parents.contains(&fork.thread);
+    }
+    forks.sort_by(|a: &Own, b| b.made.cmp(&a.made).then_with(|| b.thread.cmp(&a.thread)));
+    forks
+}
+
+/// Threads that a rollout says it comes from.
+fn named(payload: Raw<'_>) -> Vec<String> {
+    let base = payload.member("history_base").and_then(|base| base.member("thread_id"));
+    let names = ["forked_from_id", "parent_thread_id"].map(|key| payload.member(key));
+    names
+        .into_iter()
+        .chain([base])
+        .flatten()
+        .filter_map(Raw::text)
+        .map(|id| id.into_owned())
+        .collect()
+}
+
+fn fork(path: &Path, payload: Raw<'_>) -> Option<Own> {
+    payload.member(MARK).filter(|mark| mark.is_object())?;
+    let text = |key| payload.member(key).and_then(Raw::text).map(|text| text.into_owned());
+    let found = fs::metadata(path).ok()?;
+    let made = text("timestamp")?;
+    Some(Own {
+        thread: text("id")?,
+        path: path.to_path_buf(),
+        source: text("forked_from_id"),
+        written: found.modified().ok()?,
+        bytes: found.len(),
+        is_unused: is_unused(path, &made),
+        is_parent: false,
+        made,
+    })
+}
+
+/// Whether the last record is the one that a fork is written with: it has the time of the fork itself.
+fn is_unused(path: &Path, made: &str) -> bool {
+    let (mut is_ours, mut is_torn) = (false, false);
+    let Ok(mut file) = Transcript::open(path) else { return false };
+    let Ok(size) = file.stat().map(|stat| stat.size) else { return false };
+    // The last record is short; of what stands before it only the end is looked at.
+    let from = if file.is_packed() { 0 } else { size.saturating_sub(TAIL_BYTES) };
+    let read =
+        LineReader::new().read(&mut file, Cursor::at(from), Slice::whole().with_torn(), |line| {
+            is_torn = !line.is_complete;
+            is_ours = record(line.bytes).is_some_and(|(_, whole)| {
+                let kind = whole.member("payload").and_then(Raw::kind);
+                let at = whole.member("timestamp").and_then(Raw::text);
+                kind.as_deref() == Some("token_count") && at.as_deref() == Some(made)
+            });
+            ControlFlow::Continue(())
+        });
+    read.is_ok() && is_ours && !is_torn
+}
+
+/// The record that a fork ends with is shorter by far.
+const TAIL_BYTES: u64 = 64 * 1024;
+
+/// Why a fork stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stays {
+    /// Somebody went on with it: it is a session like any other now.
+    Used,
+    /// Another thread was made from it.
+    Parent,
+    /// It is younger than was asked for.
+    Young,
+    /// A host holds it just now.
+    Held,
+}
+
+impl Stays {
+    /// For people.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Used => "was gone on with: it is a session of yours",
+            Self::Parent => "another thread was made from it",
+            Self::Young => "is not old enough",
+            Self::Held => "is held by a running Codex",
+        }
+    }
+}
+
+impl Own {
+    /// Why it is not one to remove, as far as can be said without touching it.
+    #[must_use]
+    pub fn stays(&self, older_than: Duration) -> Option<Stays> {
+        let age = SystemTime::now().duration_since(self.written).unwrap_or_default();
+        match self {
+            Self { is_parent: true, .. } => Some(Stays::Parent),
+            Self { is_unused: false, .. } => Some(Stays::Used),
+            _ => (age < older_than).then_some(Stays::Young),
+        }
+    }
+}
+
+/// Removes a fork if nothing speaks against it: only a file of ours that is as we wrote it.
+///
+/// # Errors
+/// The file cannot be removed.
+pub fn remove(fork: &Own, older_than: Duration) -> Result<Option<Stays>, Error> {
+    if let Some(stays) = fork.stays(older_than) {
+        return Ok(Some(stays));
+    }
+    let home = crate::fork::home_of(&fork.path);
+    let Some(_lock) = home.map_or(Some(None), |home| lock::take(&home, &fork.thread)) else {
+        return Ok(Some(Stays::Held));
+    };
+    // Once more, now that no host can begin with it.
+    if !is_unused(&fork.path, &fork.made) {
+        return Ok(Some(Stays::Used));
+    }
+    fs::remove_file(&fork.path).map_err(Error::write("remove", &fork.path))?;
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const THREAD: &str = "01a22bab-3f13-7243-b3b3-97275892478f";
+
+    struct Home(tempfile::TempDir);
+
+    impl Home {
+        fn new() -> Self {
+            let home = tempfile::tempdir().unwrap();
+            fs::create_dir_all(home.path().join("sessions")).unwrap();
+            Self(home)
+        }
+
+        fn write(&self, thread: &str, meta: &str, rest: &str) -> PathBuf {
+            let path =
+                self.0.path().join(format!("sessions/rollout-2026-11-30T08-56-12-{thread}.jsonl"));
+            let meta = format!(
+                r#"{{"timestamp":"T","type":"session_meta","payload":{{"id":"{thread}","timestamp":"T"{meta}}}}}"#
+            );
+            fs::write(&path, format!("{meta}\n{rest}")).unwrap();
+            path
+        }
+
+        fn own(&self) -> Vec<Own> {
+            own(&Roots::new([], [self.0.path().to_path_buf()]))
+        }
+    }
+
+    const OURS: &str = r#","forked_from_id":"p","compactd":{"version":"0"}"#;
+    const END: &str =
+        "{\"timestamp\":\"T\",\"type\":\"event_msg\",\"payload\":{\"type\":\"token_count\"}}\n";
+
+    #[test]
+    fn only_an_unused_fork_of_ours_is_removed() {
+        let home = Home::new();
+        let path = home.write(THREAD, OURS, END);
+        let [fork] = home.own().try_into().unwrap();
+        assert!(fork.is_unused && !fork.is_parent && fork.source.as_deref() == Some("p"));
+        assert_eq!(remove(&fork, Duration::from_secs(60)).unwrap(), Some(Stays::Young));
+        assert!(path.exists());
+        assert_eq!(remove(&fork, Duration::ZERO).unwrap(), None);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn what_was_gone_on_with_stays() {
+        let home = Home::new();
+        let more = END.replace("\"T\"", "\"U\"");
+        for rest in [format!("{END}{more}"), format!("{END}{{\"half"), String::new()] {
+            let path = home.write(THREAD, OURS, &rest);
+            let [fork] = home.own().try_into().unwrap();
+            assert_eq!(remove(&fork, Duration::ZERO).unwrap(), Some(Stays::Used), "{rest}");
+            assert!(path.exists());
+        }
+        // It is gone on with between the look and the removal.
+        home.write(THREAD, OURS, END);
+        let [fork] = home.own().try_into().unwrap();
+        home.write(THREAD, OURS, &format!("{END}{more}"));
+        assert_eq!(remove(&fork, Duration::ZERO).unwrap(), Some(Stays::Used));
+    }
+
+    #[test]
+    fn parents_and_others_stay() {
+        let home = Home::new();
+        home.write(THREAD, OURS, END);
+        let child = THREAD.replace("01a2", "02a2");
+        for meta in [
+            format!(r#","history_base":{{"thread_id":"{THREAD}"}}"#),
+            format!(r#","forked_from_id":"{THREAD}""#),
+            format!(r#","parent_thread_id":"{THREAD}""#),
+        ] {
+            home.write(&child, &meta, END);
+            let [fork] = home.own().try_into().unwrap();
+            assert_eq!(fork.thread, THREAD);
+            assert_eq!(remove(&fork, Duration::ZERO).unwrap(), Some(Stays::Parent));
+        }
+    }
+
+    #[test]
+    fn a_fork_that_a_host_holds_stays() {
+        let home = Home::new();
+        home.write(THREAD, OURS, END);
+        let locks = home.0.path().join("thread-writer-locks");
+        fs::create_dir(&locks).unwrap();
+        fs::write(locks.join(format!("{THREAD}.lock")), "").unwrap();
+        let held = lock::take(home.0.path(), THREAD).unwrap();
+        let [fork] = home.own().try_into().unwrap();
+        assert_eq!(remove(&fork, Duration::ZERO).unwrap(), Some(Stays::Held));
+        drop(held);
+        assert_eq!(remove(&fork, Duration::ZERO).unwrap(), None);
+    }
+}
