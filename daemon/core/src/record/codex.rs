@@ -6,6 +6,7 @@
 mod compacted;
 mod event;
 mod output;
+pub mod shape;
 
 use std::borrow::Cow;
 
