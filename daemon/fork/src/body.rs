@@ -71,8 +71,13 @@ impl Identity {
             let value = new.unwrap_or_else(|| value.get().to_owned());
             members.push(format!("{}:{value}", quote(&key)));
         }
-        members.push(format!("\"forked_from_id\":{}", quote(parent)));
-        members.push(format!("\"{MARK}\":{{\"version\":{}}}", quote(env!("CARGO_PKG_VERSION"))));
+        // Not the host's own `forked_from_id`: with it, and without `history_base`, a client is not told
+        // how full the thread is.
+        members.push(format!(
+            r#""{MARK}":{{"version":{},"forked_from":{}}}"#,
+            quote(env!("CARGO_PKG_VERSION")),
+            quote(parent)
+        ));
         splice.replace(text, payload.get(), format!("{{{}}}", members.join(",")));
         Some(splice.apply(text))
     }
@@ -144,7 +149,7 @@ mod tests {
                 "payload": {
                     "session_id": "new", "id": "new", "timestamp": "2026-11-30T10:00:00.000Z",
                     "cwd": "/w", "source": "cli", "thread_source": "user", "dynamic_tools": [1.0],
-                    "forked_from_id": "old", "compactd": { "version": env!("CARGO_PKG_VERSION") },
+                    "compactd": { "version": env!("CARGO_PKG_VERSION"), "forked_from": "old" },
                 }
             })
         );

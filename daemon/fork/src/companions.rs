@@ -4,6 +4,7 @@
 //! `turn_context` it sends its initial context once more; without `window_number` or `token_count` it
 //! compacts on the first turn, because it then goes by the usage that the copied body records.
 
+use compactd_core::record::codex::shape;
 use compactd_core::record::json::{self, Raw};
 
 use crate::splice::{Splice, quote};
@@ -40,7 +41,8 @@ impl Companions {
                     self.first_window = window;
                 }
             }
-            "world_state" => {
+            // One that the host would not take was no state for it in the source either.
+            "world_state" if shape::world_state(payload.get()).is_ok() => {
                 if payload.member("full").is_some_and(Raw::is_true) {
                     self.world.clear();
                 } else if self.world.is_empty() {
@@ -49,7 +51,9 @@ impl Companions {
                 self.world.push(payload.get().to_owned());
             }
             "turn_context" => {
-                self.turn = Some(payload.get().to_owned());
+                if shape::turn_context(payload.get()).is_ok() {
+                    self.turn = Some(payload.get().to_owned());
+                }
                 self.model = text("model").or(self.model.take());
             }
             "compacted" if is_sound => {
@@ -72,7 +76,9 @@ impl Companions {
         self.host_tokens = Some(last);
         let window = info.member("model_context_window").and_then(Raw::whole);
         self.window_tokens = window.or(self.window_tokens);
-        self.usage = Some(info.get().to_owned());
+        if shape::token_count(payload.get()).is_ok() {
+            self.usage = Some(info.get().to_owned());
+        }
     }
 
     /// The payload of the `compacted` record with these items.
@@ -98,11 +104,31 @@ impl Companions {
         payload + &format!(r#","window_id":{}}}"#, quote(window))
     }
 
-    /// Type and payload of the records that follow it.
-    pub(crate) fn behind(&self, tokens: u64) -> Vec<(&'static str, String)> {
-        let mut records: Vec<(&str, String)> =
-            self.world.iter().map(|state| ("world_state", state.clone())).collect();
-        records.extend(self.turn.clone().map(|turn| ("turn_context", turn)));
+    /// Type and payload of the records behind the body: `compacted`, and those that follow it. With a
+    /// turn's id they are a turn of their own: where the source has turns that were taken back, the host
+    /// could take our records back with them.
+    pub(crate) fn added(
+        &self,
+        compacted: String,
+        tokens: u64,
+        own_turn: Option<&str>,
+    ) -> Vec<(&'static str, String)> {
+        let mut records = Vec::new();
+        if let Some(id) = own_turn.map(quote) {
+            let window = self.window_tokens.map_or("null".to_owned(), |window| window.to_string());
+            let started = format!(
+                r#"{{"type":"task_started","turn_id":{id},"model_context_window":{window},"collaboration_mode_kind":"default"}}"#
+            );
+            records.push(("event_msg", started));
+        }
+        records.push(("compacted", compacted));
+        records.extend(self.world.iter().map(|state| ("world_state", state.clone())));
+        records.extend(self.turn.as_deref().map(|turn| ("turn_context", in_turn(turn, own_turn))));
+        if let Some(id) = own_turn.map(quote) {
+            let complete =
+                format!(r#"{{"type":"task_complete","turn_id":{id},"last_agent_message":null}}"#);
+            records.push(("event_msg", complete));
+        }
         records.push(("event_msg", self.token_count(tokens)));
         records
     }
@@ -133,6 +159,15 @@ impl Companions {
     }
 }
 
+/// A `turn_context` as that of another turn.
+fn in_turn(turn: &str, id: Option<&str>) -> String {
+    let old = json::value(turn).and_then(|whole| whole.member("turn_id"));
+    let (Some(id), Some(old)) = (id, old) else { return turn.to_owned() };
+    let mut splice = Splice::default();
+    splice.replace(turn, old.get(), quote(id));
+    splice.apply(turn)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -151,43 +186,82 @@ mod tests {
     fn the_newest_state_goes_on() {
         let companions = fed(&[
             ("session_meta", json!({ "context_window": { "window_id": "w0" } })),
-            ("world_state", json!({ "full": false, "state": 0 })),
-            ("world_state", json!({ "full": true, "state": 1 })),
+            ("world_state", state(false, 0)),
+            ("world_state", state(true, 1)),
+            ("world_state", state(true, 2)),
             ("world_state", json!({ "full": true, "state": 2 })),
-            ("turn_context", json!({ "model": "m1" })),
-            ("world_state", json!({ "full": false, "state": 3 })),
-            ("turn_context", json!({ "turn": 2 })),
+            ("turn_context", turn("m1")),
+            ("world_state", state(false, 3)),
+            ("turn_context", turn("m2")),
+            ("turn_context", json!({ "model": "m3" })),
             (
                 "event_msg",
-                json!({ "type": "token_count", "info": { "total_token_usage": { "total_tokens": 9.5e3 }, "last_token_usage": { "total_tokens": 30 }, "model_context_window": 258_400 }, "rate_limits": { "x": 0.5 } }),
+                json!({ "type": "token_count", "info": { "total_token_usage": usage(9_500), "last_token_usage": usage(30), "model_context_window": 258_400 }, "rate_limits": { "x": 0.5 } }),
             ),
             ("event_msg", json!({ "type": "token_count", "info": null })),
         ]);
         let parsed: Vec<(&str, Value)> = companions
-            .behind(7)
+            .added("{}".into(), 7, None)
             .into_iter()
+            .skip(1)
             .map(|(kind, text)| (kind, serde_json::from_str(&text).unwrap()))
             .collect();
         assert_eq!(
             parsed[..3],
             [
-                ("world_state", json!({ "full": true, "state": 2 })),
-                ("world_state", json!({ "full": false, "state": 3 })),
-                ("turn_context", json!({ "turn": 2 })),
+                ("world_state", state(true, 2)),
+                ("world_state", state(false, 3)),
+                ("turn_context", turn("m2")),
             ]
         );
         let usage = &parsed[3].1;
         assert_eq!(usage["info"]["last_token_usage"]["total_tokens"], 7);
-        assert_eq!(usage["info"]["total_token_usage"]["total_tokens"], 9_500.0);
+        assert_eq!(usage["info"]["total_token_usage"]["total_tokens"], 9_500);
         assert!(usage["rate_limits"].is_null());
         assert_eq!((companions.host_tokens, companions.window_tokens), (Some(30), Some(258_400)));
-        assert_eq!(companions.model.as_deref(), Some("m1"));
+        assert_eq!(companions.model.as_deref(), Some("m3"));
         let compacted: Value =
             serde_json::from_str(&companions.compacted("w9", ["{}", "1"].into_iter())).unwrap();
         assert_eq!(
             compacted,
             json!({ "message": "", "replacement_history": [{}, 1], "window_number": 1,
                 "first_window_id": "w0", "previous_window_id": "w0", "window_id": "w9" })
+        );
+    }
+
+    fn state(full: bool, number: u32) -> Value {
+        json!({ "full": full, "state": { "n": number } })
+    }
+
+    fn turn(model: &str) -> Value {
+        json!({ "turn_id": "t", "cwd": "/w", "model": model, "approval_policy": "never" })
+    }
+
+    fn usage(total: u64) -> Value {
+        json!({ "input_tokens": 0, "cached_input_tokens": 0, "output_tokens": 0,
+            "reasoning_output_tokens": 0, "total_tokens": total })
+    }
+
+    #[test]
+    fn a_turn_of_their_own() {
+        let companions = fed(&[("turn_context", turn("m"))]);
+        let records = companions.added("{}".into(), 7, Some("own"));
+        let kinds: Vec<(&str, Value)> = records
+            .iter()
+            .map(|(kind, text)| {
+                (*kind, serde_json::from_str::<Value>(text).unwrap()["turn_id"].clone())
+            })
+            .collect();
+        let own = json!("own");
+        assert_eq!(
+            kinds,
+            [
+                ("event_msg", own.clone()),
+                ("compacted", Value::Null),
+                ("turn_context", own.clone()),
+                ("event_msg", own),
+                ("event_msg", Value::Null),
+            ]
         );
     }
 
@@ -210,8 +284,8 @@ mod tests {
 
     #[test]
     fn a_source_without_usage() {
-        let records = Companions::default().behind(12);
-        let [(kind, text)] = records.as_slice() else { panic!("{records:?}") };
+        let records = Companions::default().added("{}".into(), 12, None);
+        let [_, (kind, text)] = records.as_slice() else { panic!("{records:?}") };
         let value: Value = serde_json::from_str(text).unwrap();
         assert_eq!(
             (*kind, &value["info"]["last_token_usage"]["total_tokens"]),

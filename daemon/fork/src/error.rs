@@ -59,6 +59,12 @@ pub enum Error {
          else the host kept is not written down"
     )]
     SummaryOnly,
+    /// A legacy rollout in which turns were taken back behind a compaction: the host counts them in a way
+    /// that can undo the compaction.
+    #[error(
+        "turns behind the newest compaction were taken back, in a rollout without ordinals: what is left cannot be told from the file"
+    )]
+    TakenBack,
     /// Nothing to go on with.
     #[error("{path} holds no conversation")]
     Empty {
@@ -112,7 +118,7 @@ impl Error {
                 "Codex would pass over the whole history without a word; resume the thread itself"
                     .into()
             }
-            Self::Sealed { .. } | Self::SummaryOnly => {
+            Self::Sealed { .. } | Self::SummaryOnly | Self::TakenBack => {
                 "resume the thread itself, with `codex resume`".into()
             }
             Self::Empty { .. } => "give a thread with at least one message".into(),

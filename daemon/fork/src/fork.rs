@@ -188,6 +188,9 @@ impl Job<'_> {
         if let Some(gap) = loaded.gap.clone().filter(|_| !intake.history.is_compacted) {
             return Err(Error::Gap { gap });
         }
+        if intake.history.is_torn_up && !self.identity.is_paginated {
+            return Err(Error::TakenBack);
+        }
         if intake.history.is_summary_only {
             return Err(Error::SummaryOnly);
         }
@@ -271,9 +274,8 @@ impl Job<'_> {
         let window = Uuid::now_v7().to_string();
         let items = intake.history.items.iter().map(|item| item.raw.as_str());
         let compacted = intake.companions.compacted(&window, items);
-        let mut records = vec![("compacted", compacted)];
-        records.extend(intake.companions.behind(tokens));
-        for (kind, payload) in records {
+        let turn = intake.history.has_taken_back.then(|| Uuid::now_v7().to_string());
+        for (kind, payload) in intake.companions.added(compacted, tokens, turn.as_deref()) {
             let ordinal = if self.identity.is_paginated {
                 format!(r#""ordinal":{},"#, intake.written)
             } else {

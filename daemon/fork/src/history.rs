@@ -17,9 +17,21 @@ pub(crate) struct Item {
     pub(crate) line: u32,
     /// It is a row of the context for the index: something that the model wrote or reads as text.
     pub(crate) is_row: bool,
-    /// A person's prompt, which starts a turn.
+    /// A person's prompt, which starts a turn for the host.
     is_prompt: bool,
 }
+
+/// What user messages start with that the host puts in by itself (SEEN in 0.171): they start no turn.
+const NO_PROMPT: [&str; 8] = [
+    "<environment_context>",
+    "# AGENTS.md instructions",
+    "<turn_aborted>",
+    "<user_shell_command>",
+    "<subagent_notification>",
+    "<hook_prompt",
+    "<skill>",
+    "<skill ",
+];
 
 impl Item {
     pub(crate) fn new(raw: Raw<'_>, line: u32) -> Self {
@@ -27,7 +39,7 @@ impl Item {
         Self {
             line,
             is_row: row.as_ref().is_some_and(is_row),
-            is_prompt: row.as_ref().is_some_and(Row::is_prompt),
+            is_prompt: row.as_ref().is_some_and(is_prompt),
             raw: raw.get().to_owned(),
         }
     }
@@ -43,6 +55,18 @@ fn is_row(row: &Row<'_>) -> bool {
     !row.items.is_empty() || row.role == Role::Assistant
 }
 
+fn is_prompt(row: &Row<'_>) -> bool {
+    let text = row.items.iter().find_map(|part| match part {
+        Part::Text(text) => Some(text.trim_start()),
+        _ => None,
+    });
+    let is_own = |text: &str| NO_PROMPT.iter().any(|start| text.starts_with(start));
+    row.role == Role::User
+        && !row.meta
+        && text.is_none_or(|text| !is_own(text))
+        && !row.items.iter().any(|part| matches!(part, Part::Result(_)))
+}
+
 /// The history so far.
 #[derive(Debug, Default)]
 pub(crate) struct History {
@@ -50,6 +74,10 @@ pub(crate) struct History {
     pub(crate) items: Vec<Item>,
     /// It starts with a `compacted` record: what stood before is out of the context.
     pub(crate) is_compacted: bool,
+    /// Turns were taken back somewhere.
+    pub(crate) has_taken_back: bool,
+    /// Turns were taken back since the newest compaction: a legacy host may take it back with them.
+    pub(crate) is_torn_up: bool,
     /// The newest compaction has a summary only; what it kept beside that is not written down.
     pub(crate) is_summary_only: bool,
 }
@@ -75,6 +103,7 @@ impl History {
 
     fn compacted(&mut self, payload: Raw<'_>, line: u32) {
         self.is_compacted = true;
+        self.is_torn_up = false;
         let replacement = payload.member("replacement_history").filter(|list| list.is_list());
         self.is_summary_only = replacement.is_none();
         self.items = replacement
@@ -87,6 +116,8 @@ impl History {
     /// Takes the newest turns back, each from a person's prompt on.
     fn roll_back(&mut self, turns: u64) {
         let Some(before) = turns.checked_sub(1) else { return };
+        self.has_taken_back = true;
+        self.is_torn_up = self.is_compacted;
         let prompts = self.items.iter().enumerate().rev().filter(|(_, item)| item.is_prompt);
         let before = usize::try_from(before).unwrap_or(usize::MAX);
         let keep = prompts.map(|(at, _)| at).nth(before).unwrap_or_default();
@@ -191,8 +222,17 @@ mod tests {
     #[test]
     fn turns_are_taken_back() {
         let back = r#"{"type":"event_msg","payload":{"type":"thread_rolled_back","num_turns":2}}"#;
-        let lines = [&user("<env>"), &user("a"), &user("b"), &user("<note>"), back, &user("c")];
-        assert_eq!(texts(&history(&lines.map(|line| line as &str))), ["<env>", "c"]);
+        let lines = [
+            &user("<environment_context>"),
+            &user("a"),
+            &user("<user_instructions>"),
+            &user("<turn_aborted>"),
+            back,
+            &user("c"),
+        ];
+        let history = history(&lines.map(|line| line as &str));
+        assert_eq!(texts(&history), ["<environment_context>", "c"]);
+        assert!(history.has_taken_back && !history.is_torn_up);
     }
 
     #[test]

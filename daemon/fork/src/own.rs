@@ -67,11 +67,12 @@ pub fn own(roots: &Roots) -> Vec<Own> {
 
 /// Threads that a rollout says it comes from.
 fn named(payload: Raw<'_>) -> Vec<String> {
-    let base = payload.member("history_base").and_then(|base| base.member("thread_id"));
+    let inside = |key, name| payload.member(key).and_then(|it: Raw<'_>| it.member(name));
+    let inner = [inside("history_base", "thread_id"), inside(MARK, "forked_from")];
     let names = ["forked_from_id", "parent_thread_id"].map(|key| payload.member(key));
     names
         .into_iter()
-        .chain([base])
+        .chain(inner)
         .flatten()
         .filter_map(Raw::text)
         .map(|id| id.into_owned())
@@ -79,14 +80,14 @@ fn named(payload: Raw<'_>) -> Vec<String> {
 }
 
 fn fork(path: &Path, payload: Raw<'_>) -> Option<Own> {
-    payload.member(MARK).filter(|mark| mark.is_object())?;
+    let mark = payload.member(MARK).filter(|mark| mark.is_object())?;
     let text = |key| payload.member(key).and_then(Raw::text).map(|text| text.into_owned());
     let found = fs::metadata(path).ok()?;
     let made = text("timestamp")?;
     Some(Own {
         thread: text("id")?,
         path: path.to_path_buf(),
-        source: text("forked_from_id"),
+        source: mark.member("forked_from").and_then(Raw::text).map(|text| text.into_owned()),
         written: found.modified().ok()?,
         bytes: found.len(),
         is_unused: is_unused(path, &made),
@@ -207,7 +208,7 @@ mod tests {
         }
     }
 
-    const OURS: &str = r#","forked_from_id":"p","compactd":{"version":"0"}"#;
+    const OURS: &str = r#","compactd":{"version":"0","forked_from":"p"}"#;
     const END: &str =
         "{\"timestamp\":\"T\",\"type\":\"event_msg\",\"payload\":{\"type\":\"token_count\"}}\n";
 
@@ -249,11 +250,12 @@ mod tests {
             format!(r#","history_base":{{"thread_id":"{THREAD}"}}"#),
             format!(r#","forked_from_id":"{THREAD}""#),
             format!(r#","parent_thread_id":"{THREAD}""#),
+            format!(r#","compactd":{{"forked_from":"{THREAD}"}}"#),
         ] {
             home.write(&child, &meta, END);
-            let [fork] = home.own().try_into().unwrap();
-            assert_eq!(fork.thread, THREAD);
-            assert_eq!(remove(&fork, Duration::ZERO).unwrap(), Some(Stays::Parent));
+            let all = home.own();
+            let fork = all.iter().find(|fork| fork.thread == THREAD).unwrap();
+            assert_eq!(remove(fork, Duration::ZERO).unwrap(), Some(Stays::Parent));
         }
     }
 
