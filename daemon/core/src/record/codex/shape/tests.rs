@@ -16,3 +16,17 @@ fn a_flaw_names_its_place() {
         "at /type: expected a kind of item that the host sends on"
     );
 }
+
+#[test]
+fn dump() {
+    let Some(path) = option_env!("SHAPE_TABLE") else { return };
+    let rows: Vec<serde_json::Value> =
+        serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    for row in rows {
+        let verdict = match item(&row["item"].to_string()) {
+            Ok(kind) => format!("OK {kind:?}"),
+            Err(flaw) => flaw.to_string(),
+        };
+        println!("DUMP {verdict}");
+    }
+}
