@@ -15,7 +15,7 @@ const METADATA: Shape = Object(&[
     may("sampled_through_sequence", Count),
     may("user_input_order", Count),
     could("client_authored", Flag),
-    could("model_search_state", Word(&["unused"])),
+    may("model_search_state", Word(&["unused"])),
     could("compaction_output", Flag),
     may("fallback_token_limit_override", Count),
 ]);
@@ -70,7 +70,8 @@ const USAGE: Shape = Object(&[
 
 const TOKEN_COUNT: &[Field] = &[
     must("type", Word(&["token_count"])),
-    may(
+    // Without it the host ignores the record, and with it what the history weighs.
+    must(
         "info",
         Object(&[
             must("total_token_usage", USAGE),

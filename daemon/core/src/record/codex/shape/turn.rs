@@ -13,7 +13,7 @@ const NAME: Shape = By(|raw, _| is(raw.text().is_some_and(|it| !it.is_empty()), 
 
 const TURN_CONTEXT: &[Field] = &[
     must("cwd", PATH),
-    must("model", Text),
+    must("model", NAME),
     must(
         "approval_policy",
         Either(&Word(&["untrusted", "on-failure", "on-request", "never"]), &GRANULAR),
@@ -134,9 +134,11 @@ fn profile(raw: Raw<'_>, depth: usize) -> Check {
     if raw.member("type").is_some() {
         return super::check(Tagged(PROFILES), raw, depth);
     }
-    object(OLDER_PROFILE, raw, depth)?;
-    let known = raw.members().all(|(key, _)| matches!(key.as_ref(), "network" | "file_system"));
-    is(known, "an object with a `type`")
+    let is_older = raw.members().all(|(key, value)| {
+        matches!(key.as_ref(), "network" | "file_system") && (value.is_object() || value.is_null())
+    });
+    is(is_older, "an object with a `type`")?;
+    object(OLDER_PROFILE, raw, depth)
 }
 
 fn file_system_policy(raw: Raw<'_>, depth: usize) -> Check {
