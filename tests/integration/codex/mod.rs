@@ -2,4 +2,5 @@
 //!
 //! Without the host these tests end at once, with a line that says how to run them.
 
+mod fork;
 mod hooks;

@@ -8,7 +8,9 @@
 
 mod check;
 mod items;
+mod meta;
 mod records;
+mod turn;
 
 use std::fmt;
 
@@ -82,7 +84,7 @@ pub fn compacted(payload: &str) -> Result<(), Flaw> {
 /// # Errors
 /// The first flaw.
 pub fn session_meta(payload: &str) -> Result<(), Flaw> {
-    records::session_meta(whole(payload)?)
+    meta::session_meta(whole(payload)?)
 }
 
 /// Checks the payload of a `turn_context` record.
@@ -90,7 +92,7 @@ pub fn session_meta(payload: &str) -> Result<(), Flaw> {
 /// # Errors
 /// The first flaw.
 pub fn turn_context(payload: &str) -> Result<(), Flaw> {
-    records::turn_context(whole(payload)?)
+    turn::turn_context(whole(payload)?)
 }
 
 /// Checks the payload of a `world_state` record, whole or a patch.

@@ -47,7 +47,7 @@ fn part(raw: Raw<'_>, depth: usize, kinds: &'static [(&'static str, &'static [Fi
     // A string beside something else was never seen.
     let unclear = |key| raw.member(key).is_some_and(|value| !value.is_string());
     let found = string(address) && !unclear("file_id") || string("file_id") && !unclear(address);
-    if found { Ok(()) } else { Err(Flaw::here("a string").under(address)) }
+    super::check::is(found, &format!("a string as {address} or file_id"))
 }
 
 const KINDS: &[(&str, Kind, &[Field])] = &[

@@ -2,17 +2,28 @@
 
 use super::super::super::json::Raw;
 use super::check::{Check, Field, Shape, check, could, is, may, must, object};
-use super::{Flaw, items};
+use super::{Flaw, items, meta, turn};
 
-use Shape::{Any, By, Count, Either, Flag, List, Map, Object, Tagged, Text, Whole, Word};
+use Shape::{Any, By, Count, Flag, List, Map, Object, Text, Whole, Word};
 
 /// Lists and objects around the payload of a record.
-const IN_RECORD: usize = 1;
+pub(super) const IN_RECORD: usize = 1;
+
+/// What the host notes beside an item; it has more fields, which a fork has no reason to write.
+const METADATA: Shape = Object(&[
+    may("history_sequence", Count),
+    may("sampled_through_sequence", Count),
+    may("user_input_order", Count),
+    could("client_authored", Flag),
+    may("model_search_state", Word(&["unused"])),
+    could("compaction_output", Flag),
+    may("fallback_token_limit_override", Count),
+]);
 
 const COMPACTED: &[Field] = &[
     must("message", Text),
     may("replacement_history", List(&By(|raw, depth| items::item_at(raw, depth).map(|_| ())))),
-    may("replacement_history_metadata", List(&Object(&[]))),
+    may("replacement_history_metadata", List(&METADATA)),
     may("window_number", Count),
     may("first_window_id", Text),
     may("previous_window_id", Text),
@@ -41,105 +52,6 @@ pub(super) fn compacted(payload: Raw<'_>) -> Check {
         .map_err(|flaw| flaw.under("replacement_history_metadata"))
 }
 
-const SESSION_META: &[Field] = &[
-    must("id", By(|raw, _| uuid(raw))),
-    must("timestamp", Text),
-    must("cwd", Text),
-    must("originator", Text),
-    must("cli_version", Text),
-    could("source", Either(&Text, &By(|raw, _| source(raw)))),
-    could("account_scoped", Flag),
-    could("attached_thread", Flag),
-    could("history_mode", Word(&["legacy", "paginated"])),
-    could("selected_capability_roots", List(&Any)),
-    may("runtime_workspace_roots", List(&Text)),
-    may("thread_source", Text),
-    may("model_provider", Text),
-    may("base_instructions", Object(&[must("text", Text), may("provenance", Any)])),
-    may("context_window", Object(&[must("window_id", Text)])),
-    may("forked_from_id", By(|raw, _| uuid(raw))),
-    may("forked_from_ordinal_exclusive", Count),
-    may("parent_thread_id", By(|raw, _| uuid(raw))),
-    may("history_base", HISTORY_BASE),
-    may("subagent_history_start_ordinal", Count),
-    may("memory_mode", Text),
-    may("multi_agent_version", Word(&["disabled", "v1", "v2"])),
-    may("agent_nickname", Text),
-    may("agent_role", Text),
-    may("agent_path", Text),
-    may("creator_user_id", Text),
-    may("creator_account_id", Text),
-    may("dynamic_tools", List(&Any)),
-    may(
-        "git",
-        Object(&[may("commit_hash", Text), may("branch", Text), may("repository_url", Text)]),
-    ),
-];
-
-const HISTORY_BASE: Shape = Object(&[
-    must("thread_id", By(|raw, _| uuid(raw))),
-    must("end_ordinal_exclusive", Count),
-    must("end_byte_offset", Count),
-]);
-
-pub(super) fn session_meta(payload: Raw<'_>) -> Check {
-    object(SESSION_META, payload, IN_RECORD)
-}
-
-fn uuid(raw: Raw<'_>) -> Check {
-    let text = raw.text().unwrap_or_default();
-    let shaped = text.len() == 36
-        && text.bytes().enumerate().all(|(at, byte)| match at {
-            8 | 13 | 18 | 23 => byte == b'-',
-            _ => byte.is_ascii_hexdigit(),
-        });
-    is(shaped, "a UUID")
-}
-
-/// Who started the thread, where that is more than a word.
-fn source(raw: Raw<'_>) -> Check {
-    let known = raw.members().count() == 1
-        && raw.members().all(|(key, value)| match key.as_ref() {
-            "custom" => value.is_string(),
-            "subagent" => value.is_string() || value.is_object(),
-            _ => false,
-        });
-    is(known, "a string, or an object with `custom` or `subagent`")
-}
-
-const TURN_CONTEXT: &[Field] = &[
-    must("cwd", By(|raw, _| absolute(raw))),
-    must("model", Text),
-    must("approval_policy", Word(&["untrusted", "on-failure", "on-request", "never"])),
-    may("turn_id", Text),
-    may("root_turn_id", Text),
-    may("comp_hash", Text),
-    may("disabled_plugin_ids", List(&Text)),
-    may("approvals_reviewer", Text),
-    may("permission_profile", Object(&[])),
-    may("sandbox_policy", Tagged(SANDBOXES)),
-    may("collaboration_mode", Object(&[must("mode", Text), must("settings", Object(&[]))])),
-    may("multi_agent_version", Word(&["disabled", "v1", "v2"])),
-    may("realtime_active", Flag),
-    may("effort", Text),
-    may("summary", Word(&["auto", "concise", "detailed", "none"])),
-];
-
-const SANDBOXES: &[(&str, &[Field])] = &[
-    ("danger-full-access", &[]),
-    ("read-only", &[]),
-    ("workspace-write", &[]),
-    ("external-sandbox", &[]),
-];
-
-fn absolute(raw: Raw<'_>) -> Check {
-    is(raw.text().is_some_and(|path| path.starts_with('/')), "an absolute path")
-}
-
-pub(super) fn turn_context(payload: Raw<'_>) -> Check {
-    object(TURN_CONTEXT, payload, IN_RECORD)
-}
-
 /// The host compares the state key by key with its own, and sends anew what differs.
 const WORLD_STATE: &[Field] = &[must("full", Flag), must("state", Map(&Any))];
 
@@ -158,7 +70,8 @@ const USAGE: Shape = Object(&[
 
 const TOKEN_COUNT: &[Field] = &[
     must("type", Word(&["token_count"])),
-    may(
+    // Without it the host ignores the record, and with it what the history weighs.
+    must(
         "info",
         Object(&[
             must("total_token_usage", USAGE),
@@ -203,8 +116,8 @@ pub(super) fn record(line: Raw<'_>) -> Check {
     let payload = member("payload")?;
     let kind = member("type")?.text().unwrap_or_default();
     let checked = match kind.as_ref() {
-        "session_meta" => session_meta(payload),
-        "turn_context" => turn_context(payload),
+        "session_meta" => meta::session_meta(payload),
+        "turn_context" => turn::turn_context(payload),
         "world_state" => world_state(payload),
         "compacted" => compacted(payload),
         "response_item" => items::item_at(payload, IN_RECORD).map(|_| ()),
