@@ -2,6 +2,7 @@
 
 mod kit;
 mod live;
+mod real;
 mod records;
 mod sources;
 
@@ -48,9 +49,6 @@ fn a_pruned_history_is_all_that_the_model_sees() {
     assert!(number("tokens_after") < number("tokens_before"), "{}", fork.answer);
     let command = format!("codex resume {} -m gpt-5.5", fork.thread);
     assert_eq!(fork.answer["resume_command"], command);
-    let request = resumes(&host, &fork);
-    assert!(has(&request.body, "heron_7713_quartz"), "what was used later");
-    assert!(!has(&request.body, "unused_name_3_7"), "what nothing used");
     // The file is one that the host would have written: whole, in one piece, numbered.
     let records = fork.records();
     assert_eq!(number("records"), records.len() as u64);
@@ -58,6 +56,9 @@ fn a_pruned_history_is_all_that_the_model_sees() {
     assert_eq!(last["payload"]["type"], "token_count");
     assert_eq!(last["payload"]["info"]["last_token_usage"]["total_tokens"], number("tokens_after"));
     assert!(last["payload"]["rate_limits"].is_null());
+    let request = resumes(&host, &fork);
+    assert!(has(&request.body, "heron_7713_quartz"), "what was used later");
+    assert!(!has(&request.body, "unused_name_3_7"), "what nothing used");
     // What went can be had back from the fork itself, byte for byte.
     let gone = notes(&fork.history()).into_iter().next().unwrap();
     let id = gone["call_id"].as_str().unwrap();
