@@ -15,6 +15,7 @@ mod daemon;
 mod escalation;
 mod fixtures;
 mod focus;
+mod fork;
 mod kit;
 mod passes;
 mod prefixes;

@@ -114,6 +114,10 @@ impl Error {
             }
             Self::NoMeta { .. } => "is it a whole rollout? its first line is missing or cut".into(),
             Self::Gap { gap } => gap.hint().to_owned(),
+            Self::Record { kind, .. } if kind == "session_meta" => {
+                "Codex itself does not load a thread with such a record: is it of another program?"
+                    .into()
+            }
             Self::Item { .. } | Self::Record { .. } => {
                 "Codex would pass over the whole history without a word; resume the thread itself"
                     .into()

@@ -34,6 +34,14 @@ const NO_PROMPT: [&str; 8] = [
 ];
 
 impl Item {
+    /// `None` for what older versions kept beside the conversation and never sent; the host does not
+    /// know it any more and would send a hollow item.
+    pub(crate) fn of(raw: Raw<'_>, line: u32) -> Option<Self> {
+        let is_beside =
+            matches!(raw.kind().as_deref(), Some("ghost_snapshot" | "compaction_trigger"));
+        (!is_beside).then(|| Self::new(raw, line))
+    }
+
     pub(crate) fn new(raw: Raw<'_>, line: u32) -> Self {
         let row = codex::item(raw).ok();
         Self {
@@ -86,7 +94,7 @@ impl History {
     /// Takes in one record: the whole line, its number, its type and payload.
     pub(crate) fn record(&mut self, text: &str, line: u32, kind: &str, payload: Raw<'_>) {
         match kind {
-            "response_item" => self.items.push(Item::new(payload, line)),
+            "response_item" => self.items.extend(Item::of(payload, line)),
             "compacted" => {
                 // The host passes over the whole record if one thing in it is not sound.
                 if let Ok(Record::Compacted(_)) = codex::read(text.as_bytes()) {
@@ -109,7 +117,7 @@ impl History {
         self.items = replacement
             .into_iter()
             .flat_map(Raw::elements)
-            .map(|item| Item::new(item, line))
+            .filter_map(|item| Item::of(item, line))
             .collect();
     }
 

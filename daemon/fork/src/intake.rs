@@ -86,8 +86,47 @@ impl<'a, W: Write> Intake<'a, W> {
     }
 }
 
-/// A line as the JSON object that it has to be, as the host sees it.
+/// A line as the record that it has to be, as the host sees it: without a time, or with an ordinal that
+/// is no number, it passes over the whole line, and so it does where half a surrogate stands anywhere.
 pub(crate) fn record(line: &[u8]) -> Option<(&str, Raw<'_>)> {
     let text = std::str::from_utf8(line).ok()?.trim_ascii();
-    Some((text, json::value(text).filter(|whole| whole.is_object())?))
+    let whole = json::value(text).filter(|whole| whole.is_object())?;
+    let (mut timestamp, mut ordinal) = (None, None);
+    for (key, value) in whole.members() {
+        match key.as_ref() {
+            "timestamp" => timestamp = Some(value),
+            "ordinal" => ordinal = Some(value).filter(|value| !value.is_null()),
+            _ => {}
+        }
+    }
+    let is_timed = timestamp.is_some_and(Raw::is_string);
+    let is_numbered = ordinal.is_none_or(|ordinal| ordinal.whole().is_some());
+    let may_be_half = text.contains("\\ud") || text.contains("\\uD");
+    let is_whole = !may_be_half || serde_json::from_str::<serde_json::Value>(text).is_ok();
+    (is_timed && is_numbered && is_whole).then_some((text, whole))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_the_host_passes_over() {
+        let is_record = |line: &str| record(line.as_bytes()).is_some();
+        assert!(is_record(r#"{"timestamp":"","type":"x"}"#));
+        assert!(is_record(r#" {"timestamp":"t","ordinal":null,"a":"\ud83d\ude00"}"#));
+        assert!(is_record(r#"{"timestamp":"t","ordinal":7}"#));
+        for line in [
+            r#"{"type":"x"}"#,
+            r#"{"timestamp":null}"#,
+            r#"{"timestamp":"t","ordinal":1.5}"#,
+            r#"{"timestamp":"t","ordinal":"7"}"#,
+            r#"{"timestamp":"t","a":"\ud83d"}"#,
+            r#"{"timestamp":"t"} x"#,
+            r#"["timestamp"]"#,
+            r#"{"timestamp":"t""#,
+        ] {
+            assert!(!is_record(line), "{line}");
+        }
+    }
 }
