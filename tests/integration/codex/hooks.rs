@@ -64,7 +64,7 @@ fn a_compaction_before_a_turn() {
     let first = host.exec("Look around.").good();
     log.clear();
     // A resume that compacts at once: the session starts twice.
-    let resumed = host.clone().compacting_at(20_000).resume(&first.thread, "Go on.").good();
+    let resumed = host.compacting_at(20_000).resume(&first.thread, "Go on.").good();
     assert_eq!(resumed.kinds(), [Kind::CompactLocal, Kind::Turn]);
     let expected = [
         "PreCompact auto",
