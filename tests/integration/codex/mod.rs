@@ -6,3 +6,4 @@ mod daemon;
 mod harness;
 mod hooks;
 mod read;
+mod terminal;
