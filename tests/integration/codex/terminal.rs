@@ -44,4 +44,8 @@ fn a_compaction_on_a_screen() {
     terminal.wait_for("Back again.");
     let kept = rollout::replacement_history(&rollout::records(&host.rollout(&thread))).unwrap();
     assert_eq!(wire::differs_from_resume(&api.last_turn(), &kept), None);
+    terminal.type_line("/quit");
+    terminal.wait_for_end();
+    // It has put no server of its own there, which would outlive the test.
+    assert!(!host.codex_home().join("packages").exists());
 }

@@ -281,8 +281,10 @@ impl Codex {
         let tmux = tmux()?;
         let cleaner = self.clone();
         let clean = Box::new(move |command: &mut Command| cleaner.clean(command));
-        // Inline, all that was said is in the scrollback.
-        let mut arguments: Vec<OsString> = vec!["--no-alt-screen".into()];
+        // Inline, all that was said is in the scrollback. Else the host puts a copy of itself into
+        // its home and starts a server from it, which stays when the terminal has ended.
+        let own = ["--no-alt-screen", "--disable", "daemon_auto_start"];
+        let mut arguments: Vec<OsString> = own.map(Into::into).into();
         arguments.extend(self.arguments.iter().cloned());
         arguments.extend(command.iter().map(Into::into));
         let terminal = Terminal::open(tmux, &self.home, thread, &self.binary, arguments, clean);
