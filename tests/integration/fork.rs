@@ -143,13 +143,9 @@ fn check(
 
     // Items in which nothing went are the source's own bytes.
     let bytes = String::from_utf8(before).unwrap();
-    let compacted = String::from_utf8_lossy(
-        own.iter()
-            .rev()
-            .find(|line| line.windows(21).any(|at| at == b"\"replacement_history\":"))
-            .unwrap(),
-    )
-    .into_owned();
+    let text = |line: &Vec<u8>| String::from_utf8_lossy(line).into_owned();
+    let newest = |line: &String| line.contains("\"type\":\"compacted\"");
+    let compacted = own.iter().rev().map(text).find(newest).unwrap();
     let whole = json::value(&compacted).unwrap();
     let items = whole.member("payload").unwrap().member("replacement_history").unwrap();
     for item in items.elements() {

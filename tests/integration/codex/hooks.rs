@@ -7,7 +7,7 @@ use compactd_tests::harness::{Home, eventually};
 use serde_json::{Value, json};
 
 /// Hooks that tell where a compaction is among turns and prompts.
-const EVENTS: &[&str] = &[
+pub(super) const EVENTS: &[&str] = &[
     "PreCompact",
     "PostCompact",
     "SessionStart",
@@ -64,7 +64,7 @@ fn a_compaction_before_a_turn() {
     let first = host.exec("Look around.").good();
     log.clear();
     // A resume that compacts at once: the session starts twice.
-    let resumed = host.clone().compacting_at(20_000).resume(&first.thread, "Go on.").good();
+    let resumed = host.compacting_at(20_000).resume(&first.thread, "Go on.").good();
     assert_eq!(resumed.kinds(), [Kind::CompactLocal, Kind::Turn]);
     let expected = [
         "PreCompact auto",

@@ -3,4 +3,8 @@
 //! Without the host these tests end at once, with a line that says how to run them.
 
 mod fork;
+mod daemon;
+mod harness;
 mod hooks;
+mod read;
+mod terminal;

@@ -116,7 +116,6 @@ impl Run {
     /// # Panics
     /// It has not; all is told.
     #[track_caller]
-    #[must_use]
     pub fn good(self) -> Self {
         let seen = wire::outlines(&self.requests);
         let failed = self.events.iter().filter(|event| event["type"] == "turn.failed").count();

@@ -13,6 +13,7 @@ mod exec;
 pub mod hooks;
 mod plugin;
 pub mod rollout;
+pub mod scenario;
 mod setup;
 mod step;
 pub mod wire;
