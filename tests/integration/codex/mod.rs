@@ -2,8 +2,8 @@
 //!
 //! Without the host these tests end at once, with a line that says how to run them.
 
-mod fork;
 mod daemon;
+mod fork;
 mod harness;
 mod hooks;
 mod read;
