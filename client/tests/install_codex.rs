@@ -306,3 +306,84 @@ fn what_forbids_it_is_told_and_nothing_changes() {
     machine.run(&["uninstall"]).good();
     assert!(!machine.path(".codex").exists());
 }
+
+#[test]
+fn doctor_finds_hooks_that_are_not_trusted() {
+    let machine = Machine::with_codex();
+    machine.put(CONFIG, "model = \"x\"\n");
+    let check = |name: &str| {
+        let before = machine.tree();
+        let ran = machine.run(&["doctor", "--json"]);
+        machine.assert_tree(&before);
+        let report: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+        assert_eq!(ran.status == 0, report["healthy"] == true, "{ran:?}");
+        let found = report["checks"].as_array().unwrap();
+        let found = found.iter().find(|check| check["name"] == name).cloned();
+        found.unwrap_or_else(|| panic!("no {name}: {}", ran.out))
+    };
+    let is = |name: &str, state: &str, words: &str, fix: &str| {
+        let check = check(name);
+        assert_eq!(check["state"], state, "{check}");
+        assert!(check["evidence"].as_str().unwrap().contains(words), "{check}");
+        assert!(check["fix"].as_str().unwrap_or_default().contains(fix), "{check}");
+    };
+    let install = "compactctl install --host codex";
+    is("codex-plugin", "fail", "Codex has no plugin", install);
+    assert!(!machine.run(&["doctor"]).out.contains("Claude Code"));
+    machine.run(&["install"]).good();
+    is("codex", "ok", "Codex 0.171.0", "");
+    is("codex-plugin", "ok", "is enabled, from ~/.local/share/compactd/plugins/codex", "");
+    is("codex-hooks", "fail", "not trusted: ", &format!("{install} --trust-hooks"));
+    // What it says to do mends it.
+    machine.run(&["install", "--host", "codex", "--trust-hooks"]).good();
+    is("codex-hooks", "ok", "hooks are trusted", "");
+    for name in ["codex-config", "codex-files", "codex-shim", "versions"] {
+        is(name, "ok", "", "");
+    }
+    assert!(machine.run(&["doctor"]).good().contains("\nok    codex-hooks   "));
+    let readme =
+        format!(".codex/plugins/cache/compactd/compactd/{}/README.md", env!("CARGO_PKG_VERSION"));
+    fs::write(machine.path(&readme), "changed").unwrap();
+    is("codex-plugin", "fail", "README.md differs", install);
+    is("codex-hooks", "fail", "changed since they were trusted: ", install);
+    machine.run(&["install", "--host", "codex"]).good();
+    is("codex-hooks", "ok", "hooks are trusted", "");
+    let text = fs::read_to_string(machine.path(CONFIG)).unwrap();
+    machine.put(CONFIG, format!("features.hooks = false\n{text}"));
+    is("codex-hooks", "fail", "lists none", "codex features enable hooks");
+    is("codex-config", "fail", "features.hooks = false", "codex features enable hooks");
+    machine.put(CONFIG, text);
+    fs::remove_file(machine.path("bin/codex")).unwrap();
+    is("codex", "warn", "not in PATH", "npm install");
+    is("codex-hooks", "ok", "names", "");
+    machine.run(&["uninstall"]).good();
+    assert_eq!(fs::read_to_string(machine.path(CONFIG)).unwrap(), "model = \"x\"\n");
+}
+
+#[test]
+fn doctor_knows_which_host_is_meant() {
+    let machine = Machine::new();
+    machine.add_codex();
+    machine.run(&["install", "--host", "claude"]).good();
+    let report = machine.run(&["doctor", "--json"]).json();
+    let state = |report: &serde_json::Value, name: &str| {
+        let checks = report["checks"].as_array().unwrap();
+        checks.iter().find(|check| check["name"] == name).unwrap()["state"].clone()
+    };
+    assert_eq!(
+        (state(&report, "plugin"), state(&report, "codex-plugin")),
+        ("ok".into(), "warn".into())
+    );
+    machine.run(&["uninstall"]).good();
+    fs::create_dir(machine.path("cfg")).unwrap();
+    let mut command = machine.command(&["install", "--host", "codex", "--trust-hooks"]);
+    kit::Ran::of(command.env("CODEX_HOME", machine.path("cfg")).output().unwrap()).good();
+    let ran = machine.run(&["doctor"]);
+    assert!(ran.good().contains("has the plugin in ~/cfg only, not in ~/.codex"), "{ran:?}");
+    assert!(ran.out.contains(&format!("export CODEX_HOME={}", machine.path("cfg").display())));
+    let report = machine.run(&["doctor", "--json"]).json();
+    assert_eq!(
+        (state(&report, "plugin"), state(&report, "codex-hooks")),
+        ("warn".into(), "ok".into())
+    );
+}
