@@ -5,4 +5,5 @@
 mod daemon;
 mod harness;
 mod hooks;
+mod install;
 mod read;

@@ -73,7 +73,8 @@ pub fn undo(record: &CodexRecord, places: &Places) -> Undone {
 fn put_back(record: &CodexRecord, now: Option<&[u8]>, places: &Places) -> Result<bool, String> {
     let told = |error: InstallError| error.told();
     let file = &record.config;
-    let Some(now) = now else { return Ok(file.before.is_some()) };
+    // Somebody has removed it: so it stays.
+    let Some(now) = now else { return Ok(false) };
     let mut before = file.saved(places).map_err(told)?;
     // A person had added our own folder by hand: it goes too.
     let of_before = before.as_deref().and_then(|bytes| config::parse(bytes).ok());
