@@ -254,10 +254,22 @@ mod tests {
         assert_eq!(Record::load(&path).unwrap(), None);
         let record = Record { service: true, ..Record::default() };
         record.save(&path).unwrap();
-        assert_eq!(Record::load(&path).unwrap(), Some(record.clone()));
+        assert_eq!(Record::load(&path).unwrap(), Some(record));
         let text = fs::read_to_string(&path).unwrap();
         let strange = text.replace("\"format\": 1,", "\"format\": 3,");
         assert_ne!(text, strange);
+        let file = HostFile { path: "/c".into(), target: "/c".into(), before: None, after: None };
+        let codex = CodexRecord {
+            folder: "/x".into(),
+            is_named: true,
+            config: file,
+            absent: vec!["/x".into()],
+        };
+        let record = Record { codex: vec![codex], ..Record::default() };
+        record.save(&path).unwrap();
+        let found = Record::load(&path).unwrap().unwrap();
+        // Who does not know of Codex must not undo the rest alone.
+        assert_eq!((found.format, found.codex), (2, record.codex));
         for text in [strange, "{".to_owned(), "[]".to_owned()] {
             fs::write(&path, text).unwrap();
             assert!(matches!(Record::load(&path), Err(InstallError::Record { .. })));

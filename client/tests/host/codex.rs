@@ -138,7 +138,8 @@ impl Host {
     fn serve(&self) {
         fs::write(self.folder.join("state_5.sqlite"), "x").unwrap();
         // The test's own words stand on the line.
-        writeln!(std::io::stdout()).unwrap();
+        let mut out = std::io::stdout();
+        writeln!(out).unwrap();
         for line in std::io::stdin().lock().lines().map_while(Result::ok) {
             let message: Value = serde_json::from_str(&line).unwrap();
             let result = match message["method"].as_str().unwrap() {
@@ -147,7 +148,6 @@ impl Host {
                 _ => continue,
             };
             let answer = json!({"id": message["id"], "result": result});
-            let mut out = std::io::stdout();
             writeln!(out, "{answer}").unwrap();
             out.flush().unwrap();
         }
@@ -183,9 +183,9 @@ fn copy(from: &Path, to: &Path) {
         let entry = entry.unwrap();
         let to = to.join(entry.file_name());
         if entry.path().is_dir() {
-            copy(&entry.path(), &to)
+            copy(&entry.path(), &to);
         } else {
-            drop(fs::copy(entry.path(), to))
+            fs::copy(entry.path(), to).unwrap();
         }
     }
 }

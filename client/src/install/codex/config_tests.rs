@@ -89,8 +89,7 @@ fn what_is_ours_goes_and_nothing_else() {
         let now = installed(before, after);
         let left = without_us(now.as_bytes(), Some(before.as_bytes())).unwrap();
         let expected = format!("{before}{after}");
-        let state =
-            expected.contains("hooks.state").then_some("[hooks.state]\n").unwrap_or_default();
+        let state = if expected.contains("hooks.state") { "[hooks.state]\n" } else { "" };
         let lines = |text: &str| {
             let text = text.replace(state, "");
             let lines = text.lines().filter(|line| !line.is_empty()).map(str::to_owned);
