@@ -7,6 +7,8 @@ use compactd_api::passes::LAST;
 use compactd_api::sessions::Pin;
 use compactd_api::words;
 
+use crate::install::Which;
+
 /// Shows what a compaction would keep of a coding agent's session, and why.
 ///
 /// It reads the sessions that Claude Code and Codex keep on this machine and never changes them.
@@ -136,20 +138,24 @@ Examples:
     /// Install programs, plugin and service for this user, reversibly
     #[command(after_help = "\
 Copies compactd, compactctl and compactd-hook to ~/.local/share/compactd/bin, makes the daemon a service
-where a systemd user manager answers, and installs the plugin through Claude Code's own commands.
-Without a `claude` the rest is done, and the commands to run later are told (exit status 0).
+where a systemd user manager answers, and installs the plugin through the own commands of each host that
+is found: Claude Code, Codex. Without one the rest is done, and the commands to run later are told (exit
+status 0). Codex skips a plugin's hooks, without a word, until you trust them: start `codex` once and do
+so, or give --trust-hooks, which writes to its config.toml what its own question would write.
 Running it again changes nothing, or brings a new version. What was there before is kept in
 ~/.local/state/compactd/install.json, so that `uninstall` can put it back byte for byte.
 
 Examples:
   compactctl install --dry-run      say what would be done
   compactctl install
+  compactctl install --host codex --trust-hooks
   compactctl install --claude ~/bin/claude --no-service")]
     Install(InstallArgs),
     /// Undo `install`: put back what was there before
     #[command(after_help = "\
-Runs Claude Code's own commands, then puts the saved bytes of its files back where nothing else has
-changed in them since; where something has, the file stays as it is, without the plugin.
+Runs Claude Code's own commands, then puts the saved bytes of the hosts' files back where nothing else
+has changed in them since; where something has, the file stays as it is, without the plugin. Codex is not
+needed for it.
 Pins and passes are kept unless --purge is given; a configuration file is always kept.")]
     Uninstall(UninstallArgs),
     /// Check the installation, and name for each problem the command that mends it
@@ -335,12 +341,18 @@ impl PinTarget {
 /// Of `install`.
 #[derive(Debug, Args)]
 pub struct InstallArgs {
-    /// Host to install the plugin in
-    #[arg(long, default_value = "claude")]
-    pub host: InstallHost,
+    /// The only host to install the plugin in; every one that is found if absent
+    #[arg(long)]
+    pub host: Option<InstallHost>,
     /// Claude Code's program, if it is not in PATH
     #[arg(long, value_name = "PATH")]
     pub claude: Option<PathBuf>,
+    /// Codex's program, if it is not in PATH
+    #[arg(long, value_name = "PATH")]
+    pub codex: Option<PathBuf>,
+    /// Approve the plugin's hooks in Codex, which it otherwise skips until you do so in it
+    #[arg(long)]
+    pub trust_hooks: bool,
     /// Let the hooks start the daemon, also where systemd could
     #[arg(long)]
     pub no_service: bool,
@@ -354,6 +366,17 @@ pub struct InstallArgs {
 pub enum InstallHost {
     /// Claude Code
     Claude,
+    /// Codex
+    Codex,
+}
+
+impl From<InstallHost> for Which {
+    fn from(name: InstallHost) -> Self {
+        match name {
+            InstallHost::Claude => Self::Claude,
+            InstallHost::Codex => Self::Codex,
+        }
+    }
 }
 
 /// Of `uninstall`.

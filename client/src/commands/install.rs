@@ -1,14 +1,15 @@
 //! `install` and `uninstall`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::Done;
 use crate::cli::{InstallArgs, UninstallArgs};
 use crate::daemon::Daemon;
 use crate::error::Error;
+use crate::install::codex::{hooks, known};
 use crate::install::record::Record;
 use crate::install::{
-    self, Host, InstallError, Plan, Prepared, Process, Service, Wishes, apply, look, look_back,
+    Host, InstallError, Plan, Prepared, Process, Service, Which, Wishes, apply, look, look_back,
     stop,
 };
 use crate::terminal::Ui;
@@ -33,7 +34,13 @@ fn process(env: &Env) -> Process<'_> {
 
 pub(super) fn run(args: &InstallArgs, ui: &Ui) -> Result<Done, Error> {
     let env = env();
-    let wishes = Wishes { claude: args.claude.as_deref(), service: !args.no_service };
+    let wishes = Wishes {
+        host: args.host.map(Which::from),
+        claude: args.claude.as_deref(),
+        codex: args.codex.as_deref(),
+        trust: args.trust_hooks,
+        service: !args.no_service,
+    };
     let prepared = look(&process(&env), wishes)?;
     if args.dry_run {
         for line in prepared.plan.lines(&prepared.places) {
@@ -58,21 +65,28 @@ pub(super) fn run(args: &InstallArgs, ui: &Ui) -> Result<Done, Error> {
     {
         ui.warn(&problem);
     }
-    notes(&prepared, args.dry_run, ui);
+    notes(&prepared, args, ui);
     Ok(Done::Well)
 }
 
-/// Starts a daemon anew that runs since before the host's folder was known: it reads the record at its
+/// Starts a daemon anew that runs since before a host's folder was known: it reads the record at its
 /// start. Tells what went wrong.
 fn follow(env: &Env, prepared: &Prepared) -> Option<String> {
     let Prepared { places, manager, .. } = prepared;
     let record = Record::load(&places.record()).ok()??;
-    if !places.claude.is_named || record.host(&places.claude).is_none() {
+    let mut wanted = Vec::new();
+    if places.claude.is_named && record.host(&places.claude).is_some() {
+        wanted.push(places.claude.path.join("projects"));
+    }
+    if places.codex.is_named && record.codex(&places.codex).is_some() {
+        wanted.push(places.codex.sessions());
+    }
+    if wanted.is_empty() {
         return None;
     }
     let roots = Daemon::find(env).ok()?.status().ok()?.value.roots;
-    let projects = places.claude.path.join("projects");
-    if roots.is_empty() || roots.iter().any(|root| Path::new(root) == projects) {
+    let is_followed = |wanted: &PathBuf| roots.iter().any(|root| Path::new(root) == wanted);
+    if roots.is_empty() || wanted.iter().all(is_followed) {
         return None;
     }
     match manager {
@@ -84,15 +98,23 @@ fn follow(env: &Env, prepared: &Prepared) -> Option<String> {
 
 fn summary(prepared: &Prepared) -> String {
     let Prepared { places, plan, .. } = prepared;
-    let Plan { service, host, .. } = plan;
+    let Plan { service, claude, codex, .. } = plan;
     let daemon = match service {
         Service::OnDemand(reason) => format!("started by the hooks when needed ({reason})"),
         _ => "a service of your systemd user manager".to_owned(),
     };
-    let plugin = match host {
-        Host::Later(_) => "not yet in Claude Code",
-        _ => "in Claude Code, from its next session on",
-    };
+    let both = [(Which::Claude, claude), (Which::Codex, codex)];
+    let plugin: Vec<String> = both
+        .into_iter()
+        .filter_map(|(which, host)| match host {
+            Host::Out => None,
+            Host::Later(_) => Some(format!("not yet in {}", which.name())),
+            Host::Run(_) | Host::Keep => {
+                Some(format!("in {}, from its next session on", which.name()))
+            }
+        })
+        .collect();
+    let plugin = plugin.join("\n          ");
     format!(
         "installed compactd {}\nprograms  {}\ndaemon    {daemon}\nplugin    {plugin}\n",
         env!("CARGO_PKG_VERSION"),
@@ -100,21 +122,56 @@ fn summary(prepared: &Prepared) -> String {
     )
 }
 
-fn notes(prepared: &Prepared, is_dry: bool, ui: &Ui) {
+fn notes(prepared: &Prepared, args: &InstallArgs, ui: &Ui) {
+    let Plan { claude, codex, .. } = &prepared.plan;
     for note in &prepared.notes {
         ui.note(note);
     }
-    if let Host::Later(commands) = &prepared.plan.host {
-        ui.note("claude was not found: the plugin is not in Claude Code yet");
+    let mut is_late = false;
+    for (which, host) in [(Which::Claude, claude), (Which::Codex, codex)] {
+        let Host::Later(commands) = host else { continue };
+        is_late = true;
+        let (program, name) = (which.program(), which.name());
+        ui.note(&format!("{program} was not found: the plugin is not in {name} yet"));
         let commands: Vec<String> =
-            commands.iter().map(|args| format!("`{}`", install::typed(args))).collect();
+            commands.iter().map(|args| format!("`{}`", which.typed(args))).collect();
         ui.hint(&format!(
             "once it is there, run `compactctl install` again, or {}",
             commands.join(" and ")
         ));
-    } else if !is_dry && !prepared.plan.is_done() {
+    }
+    if args.trust_hooks && matches!(codex, Host::Later(_) | Host::Out) {
+        ui.note("there is no Codex to trust the hooks in: --trust-hooks did nothing");
+    }
+    if !args.dry_run && !args.trust_hooks && matches!(codex, Host::Run(_) | Host::Keep) {
+        untrusted(prepared, ui);
+    }
+    if !is_late && !args.dry_run && !prepared.plan.is_done() {
         ui.hint("`compactctl doctor` checks it, `compactctl uninstall` undoes it");
     }
+}
+
+/// Says in plain words that Codex runs no hook that nobody approved.
+fn untrusted(prepared: &Prepared, ui: &Ui) {
+    let codex = prepared.codex.as_ref();
+    let skipped = match codex.map(hooks::ask) {
+        Some(Ok(hooks)) => hooks.iter().filter(|hook| !hook.is_trusted()).count(),
+        // What cannot be asked is looked up: nothing approved is certain to be skipped.
+        _ => usize::from(known(&prepared.places.codex).trusted.is_empty()),
+    };
+    if skipped == 0 {
+        return;
+    }
+    let config = prepared.places.shown(&prepared.places.codex.config());
+    ui.note(&format!(
+        "Codex skips the plugin's hooks, and does not say so, until you trust them: {} of them are \
+         not trusted in {config}",
+        skipped.max(1)
+    ));
+    ui.hint(
+        "start `codex` once and choose to trust them, or run \
+         `compactctl install --host codex --trust-hooks`",
+    );
 }
 
 pub(super) fn undo(args: &UninstallArgs, ui: &Ui) -> Result<Done, Error> {

@@ -8,9 +8,10 @@ use compactd_api::dirs::Env;
 use compactd_api::sessions::Status;
 use compactd_api::socket::link_path;
 
-use super::{Check, Scene, State};
+use super::{Check, Hosts, Scene, State};
 use crate::daemon::Daemon;
 use crate::error::Error;
+use crate::install::Which;
 use crate::install::places::Places;
 use crate::install::record::Record;
 use crate::install::run::is_program;
@@ -25,7 +26,11 @@ pub(super) struct Running {
 }
 
 /// Asks the daemon, and looks at its socket and at its service.
-pub(super) fn reach(scene: &Scene<'_>, places: &Places) -> (Vec<Check>, Option<Running>) {
+pub(super) fn reach(
+    scene: &Scene<'_>,
+    places: &Places,
+    hosts: &Hosts,
+) -> (Vec<Check>, Option<Running>) {
     let path = (scene.lookup)("PATH");
     let manager = Manager::find(&places.home, path.as_deref()).ok();
     let is_service = manager.is_some_and(|manager| manager.is_enabled());
@@ -40,7 +45,26 @@ pub(super) fn reach(scene: &Scene<'_>, places: &Places) -> (Vec<Check>, Option<R
             checks.push(answered(&status, &restart));
             checks.push(socket(daemon.socket(), scene.me, places));
             checks.push(link(scene.env, daemon.socket(), places, &restart));
-            checks.extend(roots(&status, places, &restart));
+            let record = Record::load(&places.record()).ok().flatten();
+            let record = record.as_ref();
+            if hosts.claude.is_some() {
+                let root = Root {
+                    host: Which::Claude,
+                    folder: &places.claude.path,
+                    tree: "projects",
+                    is_recorded: record.is_some_and(|all| all.host(&places.claude).is_some()),
+                };
+                checks.extend(roots(&status, &root, places, &restart));
+            }
+            if hosts.codex.is_some() {
+                let root = Root {
+                    host: Which::Codex,
+                    folder: &places.codex.path,
+                    tree: "sessions",
+                    is_recorded: record.is_some_and(|all| all.codex(&places.codex).is_some()),
+                };
+                checks.extend(roots(&status, &root, places, &restart));
+            }
             Some(Running { version: status.version, restart })
         }
         Err(error) => {
@@ -139,38 +163,47 @@ fn link(env: &Env, answered: &Path, places: &Places, restart: &str) -> Check {
     Check::bad(NAME, State::Fail, evidence, restart)
 }
 
-/// Whether the daemon follows the folder in which Claude Code writes its transcripts.
-fn roots(status: &Status, places: &Places, restart: &str) -> Option<Check> {
+/// Where a host writes its transcripts.
+struct Root<'a> {
+    host: Which,
+    folder: &'a Path,
+    tree: &'static str,
+    is_recorded: bool,
+}
+
+/// Whether the daemon follows the folder in which a host writes its transcripts.
+fn roots(status: &Status, root: &Root<'_>, places: &Places, restart: &str) -> Option<Check> {
     // An older daemon does not tell.
     if status.roots.is_empty() {
         return None;
     }
-    let folder = &places.claude.path;
-    let projects = folder.join("projects");
+    let Root { host, folder, tree, is_recorded } = root;
+    let name = match host {
+        Which::Claude => "roots",
+        Which::Codex => "codex-roots",
+    };
+    let projects = folder.join(tree);
     let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     let is_followed = status.roots.iter().map(Path::new).any(|root| {
-        root == projects
-            || real(root) == real(&projects)
-            || real(root) == real(folder).join("projects")
+        root == projects || real(root) == real(&projects) || real(root) == real(folder).join(tree)
     });
     let shown = places.shown(&projects);
     if is_followed {
-        return Some(Check::ok("roots", format!("the daemon follows {shown}")));
+        return Some(Check::ok(name, format!("the daemon follows {shown}")));
     }
-    let is_recorded = Record::load(&places.record())
-        .is_ok_and(|record| record.is_some_and(|record| record.host(&places.claude).is_some()));
     let evidence =
-        format!("the daemon does not follow {shown}: Claude Code compacts there by itself");
-    Some(if is_recorded {
+        format!("the daemon does not follow {shown}: {} compacts there by itself", host.name());
+    Some(if *is_recorded {
         // It reads the record when it starts.
-        Check::bad("roots", State::Fail, evidence, restart)
+        Check::bad(name, State::Fail, evidence, restart)
     } else {
         let evidence = format!(
-            "{evidence}; name it in the configuration: [roots] claude = [\"{}\"]",
+            "{evidence}; name it in the configuration: [roots] {} = [\"{}\"]",
+            host.program(),
             folder.display()
         );
         let file = places.shown(&places.config);
-        Check::bad("roots", State::Fail, evidence, format!("${{EDITOR:-vi}} {file}"))
+        Check::bad(name, State::Fail, evidence, format!("${{EDITOR:-vi}} {file}"))
     })
 }
 

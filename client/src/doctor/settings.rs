@@ -162,6 +162,7 @@ mod tests {
             lookup: &lookup,
             project: dir.path().join("project"),
             managed: dir.path().join("managed"),
+            codex_managed: dir.path().join("etc"),
             inotify: dir.path().join("inotify"),
             me: 0,
         };

@@ -1,20 +1,25 @@
 //! Carries a plan out. A failure takes back all that this run did, or says what is left.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
 
+use super::codex::{self, Codex, config};
 use super::error::InstallError;
 use super::files::{self, Journal, Source};
-use super::host_claude::{self, Before, Claude, Known, typed};
+use super::host_claude::{self, Before, Claude, Known};
+use super::hosts::Which;
 use super::look::Prepared;
 use super::places::Places;
 use super::plan::{Change, Content, Host, Service};
-use super::record::{HostRecord, Record, shown};
+use super::record::{CodexRecord, HostFile, HostRecord, Record, shown};
 
 /// What has to be taken back by other means than the journal.
 #[derive(Default)]
 struct Begun {
     service: bool,
     host: Option<HostRecord>,
+    codex: Option<CodexRecord>,
 }
 
 /// Does what the plan says.
@@ -22,13 +27,17 @@ struct Begun {
 /// # Errors
 /// A step failed; the steps before it are undone.
 pub fn apply(prepared: &Prepared) -> Result<(), InstallError> {
-    let mut journal = Journal::default();
+    // Codex copies the folder that its marketplace names.
+    let mut journal = Journal::with_clean(prepared.places.codex_marketplace());
     let mut begun = Begun::default();
     let Err(cause) = steps(prepared, &mut journal, &mut begun) else {
         journal.keep();
         return Ok(());
     };
     let mut left = Vec::new();
+    if let Some(codex) = &begun.codex {
+        left.extend(codex::undo(codex, &prepared.places).left);
+    }
     if let Some(host) = &begun.host {
         left.extend(host_claude::undo(host, &prepared.places, prepared.claude.as_ref()).left);
     }
@@ -88,8 +97,15 @@ fn steps(
             Service::Keep | Service::OnDemand(_) => {}
         }
     }
-    if let (Host::Run(commands), Some(claude)) = (&plan.host, &prepared.claude) {
+    if let (Host::Run(commands), Some(claude)) = (&plan.claude, &prepared.claude) {
         run_host(commands, claude, places, &mut record, journal, begun)?;
+    }
+    let commands: &[Vec<String>] = match &plan.codex {
+        Host::Run(commands) => commands,
+        _ => &[],
+    };
+    if let Some(codex) = prepared.codex.as_ref().filter(|_| !commands.is_empty() || plan.trust) {
+        run_codex(commands, plan.trust, codex, places, &mut record, journal, begun)?;
     }
     for folder in journal.folders() {
         if !record.folders.contains(&folder) {
@@ -177,6 +193,111 @@ fn run_all(commands: &[Vec<String>], claude: &Claude, places: &Places) -> Result
     if known.enabled == Some(true) && known.version.is_some() {
         return Ok(());
     }
-    let command = commands.last().map(|args| typed(args)).unwrap_or_default();
-    Err(InstallError::NotThere { command, path: places.claude.settings() })
+    Err(not_there(Which::Claude, commands, places.claude.settings()))
+}
+
+fn not_there(host: Which, commands: &[Vec<String>], path: PathBuf) -> InstallError {
+    let command = commands.last().map(|args| host.typed(args)).unwrap_or_default();
+    InstallError::NotThere { host, command, path }
+}
+
+fn run_codex(
+    commands: &[Vec<String>],
+    trust: bool,
+    codex: &Codex,
+    places: &Places,
+    record: &mut Record,
+    journal: &mut Journal,
+    begun: &mut Begun,
+) -> Result<(), InstallError> {
+    let folder = &places.codex;
+    let known = codex::known(folder);
+    let is_fresh = known.marketplace.is_none() && known.enabled.is_none();
+    let at = record.codex.iter().position(|host| host.folder == folder.path);
+    let number = at.unwrap_or(record.codex.len());
+    let old = record.codex(folder).cloned();
+    let current = || fs::read(folder.config()).ok().map(|bytes| shown(&bytes));
+    let mut is_broken = false;
+    let mut host = match old {
+        // What was there before is known from the first time, and is not what is there now.
+        Some(old) if !is_fresh => {
+            is_broken = current() != old.config.after;
+            old
+        }
+        old => {
+            let prefix = format!("codex{number}");
+            let absent = old.map_or_else(|| codex::missing(folder), |old| old.absent);
+            CodexRecord {
+                folder: folder.path.clone(),
+                is_named: folder.is_named,
+                config: HostFile::save(folder.config(), &prefix, places, journal)?,
+                absent,
+            }
+        }
+    };
+    match record.codex.get_mut(number) {
+        Some(place) => *place = host.clone(),
+        None => record.codex.push(host.clone()),
+    }
+    record.save(&places.record())?;
+    // An upgrade that fails leaves the plugin as it was; only a first time is taken back.
+    if is_fresh {
+        begun.codex = Some(host.clone());
+    }
+    let mode = fs::metadata(folder.config()).map(|found| found.permissions()).ok();
+    let result = codex_steps(commands, trust, codex, places);
+    if let Some(mode) = mode {
+        // The host leaves its own.
+        let _kept = fs::set_permissions(folder.config(), mode);
+    }
+    host.config.after = current().filter(|_| !is_broken);
+    if is_fresh {
+        begun.codex = Some(host.clone());
+    }
+    if let Some(place) = record.codex.get_mut(number) {
+        *place = host;
+    }
+    result
+}
+
+fn codex_steps(
+    commands: &[Vec<String>],
+    trust: bool,
+    codex: &Codex,
+    places: &Places,
+) -> Result<(), InstallError> {
+    for args in commands {
+        codex.run(args)?;
+    }
+    let path = codex.folder.config();
+    let is_whole = codex::copy(&codex.folder) == codex::Copy::Ours;
+    if !is_whole || codex::known(&codex.folder).enabled != Some(true) {
+        return Err(not_there(Which::Codex, commands, path));
+    }
+    if trust { approve(codex, places) } else { Ok(()) }
+}
+
+/// Writes what the host's own question would write, for the bytes that were just compared.
+fn approve(codex: &Codex, places: &Places) -> Result<(), InstallError> {
+    let path = codex.folder.config();
+    let hooks = codex::hooks::ask(codex)?;
+    let untrusted = hooks.iter().filter(|hook| !hook.is_trusted());
+    let approvals: Option<Vec<_>> = untrusted.map(codex::hooks::Hook::approval).collect();
+    let approvals = approvals.filter(|_| !hooks.is_empty());
+    let approvals = approvals.ok_or_else(|| InstallError::Hooks {
+        why: format!("it lists {} of them, or no hash", hooks.len()),
+    })?;
+    let found = files::read(&path)?.unwrap_or_default();
+    let bytes = config::trust(&found, &approvals)
+        .map_err(|why| InstallError::Config { path: path.clone(), why })?;
+    let target = fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+    let mode = fs::metadata(&target).map_or(0o600, |found| found.permissions().mode() & 0o7777);
+    files::replace(&target, mode, Source::Bytes(&bytes))?;
+    let still = codex::hooks::ask(codex)?;
+    let names: Vec<String> =
+        still.into_iter().filter(|hook| !hook.is_trusted()).map(|hook| hook.event_name).collect();
+    if names.is_empty() {
+        return Ok(());
+    }
+    Err(InstallError::NotTrusted { path: places.codex.config(), names })
 }

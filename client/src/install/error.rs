@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::io;
 use std::path::PathBuf;
 
+use super::hosts::Which;
+
 /// Why an installation or its undoing failed.
 #[derive(Debug, thiserror::Error)]
 pub enum InstallError {
@@ -47,6 +49,8 @@ pub enum InstallError {
     /// The host named by the person is not there.
     #[error("{} is not a program", path.display())]
     NoHost {
+        /// Which host.
+        host: Which,
         /// What was named.
         path: PathBuf,
     },
@@ -58,17 +62,49 @@ pub enum InstallError {
         /// Where it breaks.
         why: String,
     },
+    /// Codex does not start with such a file.
+    #[error("{} is not TOML: {why}", path.display())]
+    Config {
+        /// The file.
+        path: PathBuf,
+        /// Where it breaks.
+        why: String,
+    },
+    /// The host's folder is not there, and the host does not make it.
+    #[error("CODEX_HOME names {}, which is not there", path.display())]
+    NoFolder {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The host does not tell what it thinks of our hooks.
+    #[error("codex does not tell which hooks are trusted: {why}")]
+    Hooks {
+        /// What happened.
+        why: String,
+    },
+    /// The hooks were approved, and the host does not think so.
+    #[error("{} names the hooks as trusted, and Codex does not trust {}", path.display(), names.join(", "))]
+    NotTrusted {
+        /// The configuration.
+        path: PathBuf,
+        /// The hooks.
+        names: Vec<String>,
+    },
     /// The host would replace a file that somebody protected.
     #[error("{} is read-only (mode {mode:o})", path.display())]
     ReadOnly {
+        /// Which host.
+        host: Which,
         /// The file.
         path: PathBuf,
         /// Its mode.
         mode: u32,
     },
     /// A marketplace of our name is not ours.
-    #[error("another marketplace named compactd is known to Claude Code, from {source_shown}")]
+    #[error("another marketplace named compactd is known to {}, from {source_shown}", host.name())]
     Marketplace {
+        /// To which host.
+        host: Which,
         /// Where it comes from.
         source_shown: String,
     },
@@ -109,6 +145,8 @@ pub enum InstallError {
     /// The host said that all is well, and its files say otherwise.
     #[error("`{command}` succeeded, but {} does not name the plugin", path.display())]
     NotThere {
+        /// Which host.
+        host: Which,
         /// As a person would type it.
         command: String,
         /// Where the plugin would have to be named.
@@ -154,20 +192,33 @@ impl InstallError {
                 "build all programs with `cargo build --release`, then run the compactctl beside them"
                     .into()
             }
-            Self::NoHost { .. } => "name the program itself: `--claude /path/to/claude`".into(),
+            Self::NoHost { host, .. } => {
+                let program = host.program();
+                format!("name the program itself: `--{program} /path/to/{program}`").into()
+            }
             Self::Settings { path, .. } => {
                 format!("mend {}: Claude Code takes neither comments nor a trailing comma", path.display())
                     .into()
             }
-            Self::ReadOnly { path, .. } => format!(
-                "Claude Code would replace it all the same; allow it with `chmod u+w {}`, or change what \
+            Self::Config { path, .. } => {
+                format!("mend {}: codex does not start with it either", path.display()).into()
+            }
+            Self::NoFolder { path } => format!("mkdir -p {}", path.display()).into(),
+            Self::Hooks { .. } | Self::NotTrusted { .. } => {
+                "leave out --trust-hooks, then start `codex` once and trust them there".into()
+            }
+            Self::ReadOnly { host, path, .. } => format!(
+                "{} would replace it all the same; allow it with `chmod u+w {}`, or change what \
                  generates the file",
+                host.name(),
                 path.display()
             )
             .into(),
-            Self::Marketplace { .. } => {
-                "remove it with `claude plugin marketplace remove compactd`, then install again".into()
-            }
+            Self::Marketplace { host, .. } => format!(
+                "remove it with `{} plugin marketplace remove compactd`, then install again",
+                host.program()
+            )
+            .into(),
             Self::Unit { path } => format!(
                 "keep changes in {}.d/*.conf, or leave the service out with --no-service",
                 path.display()
@@ -186,7 +237,9 @@ impl InstallError {
                 "leave the service out with --no-service: the hooks start the daemon then".into()
             }
             Self::Command { command, .. } => format!("run `{command}` by itself").into(),
-            Self::NotThere { .. } => "update Claude Code, then install again".into(),
+            Self::NotThere { host, .. } => {
+                format!("update {}, then install again", host.name()).into()
+            }
             Self::Left { cause, .. } => cause.hint(),
             Self::Remains { .. } => "`compactctl doctor` shows what is there".into(),
         }

@@ -36,6 +36,7 @@ enum Change {
 pub struct Journal {
     changes: Vec<Change>,
     is_kept: bool,
+    clean: Option<PathBuf>,
 }
 
 fn file_error(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> InstallError {
@@ -133,6 +134,24 @@ pub fn sweep(folder: &Path) {
 }
 
 impl Journal {
+    /// A journal that keeps what it puts aside out of a folder, because somebody copies all of it
+    /// before the end.
+    #[must_use]
+    pub fn with_clean(folder: PathBuf) -> Self {
+        Self { clean: Some(folder), changes: Vec::new(), is_kept: false }
+    }
+
+    fn aside(&self, path: &Path) -> PathBuf {
+        match self.clean.as_deref().and_then(|clean| Some((clean, path.strip_prefix(clean).ok()?)))
+        {
+            Some((clean, below)) => {
+                let name = below.to_string_lossy().replace('/', "+");
+                aside(&clean.with_file_name(name), "old")
+            }
+            None => aside(path, "old"),
+        }
+    }
+
     /// Makes a folder and what is missing above it.
     ///
     /// # Errors
@@ -152,7 +171,7 @@ impl Journal {
     /// # Errors
     /// It cannot be written; nothing has changed then.
     pub fn put(&mut self, path: &Path, mode: u32, source: Source<'_>) -> Result<(), InstallError> {
-        let aside = aside(path, "old");
+        let aside = self.aside(path);
         let had = match fs::hard_link(path, &aside) {
             Ok(()) => true,
             Err(error) if error.kind() == io::ErrorKind::NotFound => false,
@@ -174,7 +193,7 @@ impl Journal {
     /// # Errors
     /// It cannot be moved.
     pub fn remove(&mut self, path: &Path) -> Result<(), InstallError> {
-        let aside = aside(path, "old");
+        let aside = self.aside(path);
         fs::rename(path, &aside).map_err(file_error("remove", path))?;
         self.changes.push(Change::Moved { path: path.to_path_buf(), aside });
         Ok(())
@@ -300,6 +319,25 @@ mod tests {
         let mut journal = Journal::default();
         change(home.path(), &mut journal);
         drop(journal);
+        assert_eq!(tree(home.path()), before);
+    }
+
+    #[test]
+    fn a_folder_that_is_copied_meanwhile_holds_nothing_else() {
+        let home = tempfile::tempdir().unwrap();
+        let clean = home.path().join("plugins/codex");
+        fs::create_dir_all(clean.join("bin")).unwrap();
+        for name in ["old", "gone", "bin/x"] {
+            fs::write(clean.join(name), name).unwrap();
+        }
+        let before = tree(home.path());
+        let mut journal = Journal::with_clean(clean.clone());
+        journal.put(&clean.join("old"), 0o644, Source::Bytes(b"new")).unwrap();
+        journal.put(&clean.join("bin/x"), 0o644, Source::Bytes(b"new")).unwrap();
+        journal.remove(&clean.join("gone")).unwrap();
+        let names: Vec<PathBuf> = tree(&clean).into_iter().map(|(path, ..)| path).collect();
+        assert_eq!(names, ["bin", "bin/x", "old"].map(|name| clean.join(name)));
+        assert!(journal.take_back().is_empty());
         assert_eq!(tree(home.path()), before);
     }
 

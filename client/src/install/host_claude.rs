@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use super::error::InstallError;
 use super::files::{self, Source};
+use super::hosts::Which;
 use super::places::{ClaudeFolder, Places};
 use super::plugin::{ID, NAME};
 use super::record::{HostFile, HostRecord, shown};
@@ -111,12 +112,6 @@ pub fn steps(known: &Known, marketplace: &Path, version: &str) -> Vec<Vec<String
     steps
 }
 
-/// A command as a person would type it.
-#[must_use]
-pub fn typed(args: &[String]) -> String {
-    format!("claude {}", args.join(" "))
-}
-
 impl Claude {
     /// The program that a person named, or the one that is found.
     ///
@@ -127,22 +122,9 @@ impl Claude {
         named: Option<&Path>,
         path: Option<&OsStr>,
     ) -> Result<Option<Self>, InstallError> {
-        let program = match named {
-            Some(named) => {
-                let absolute = std::path::absolute(named).unwrap_or_else(|_| named.to_path_buf());
-                if !run::is_program(&absolute) {
-                    return Err(InstallError::NoHost { path: absolute });
-                }
-                Some(absolute)
-            }
-            None => {
-                let usual = [
-                    places.home.join(".local/bin/claude"),
-                    places.claude.path.join("local/claude"),
-                ];
-                run::find("claude", path, &usual)
-            }
-        };
+        let usual =
+            [places.home.join(".local/bin/claude"), places.claude.path.join("local/claude")];
+        let program = Which::Claude.find(named, path, &usual)?;
         Ok(program.map(|program| Self::at(program, places.claude.clone(), places.data.clone())))
     }
 
@@ -167,7 +149,7 @@ impl Claude {
         for name in QUIET {
             command.env(name, "1");
         }
-        run::must(&mut command, &typed(args))
+        run::must(&mut command, &Which::Claude.typed(args))
     }
 }
 

@@ -9,9 +9,11 @@ use std::path::{Path, PathBuf};
 use compactd_api::dirs::Env;
 
 use super::binaries;
+use super::codex::{self, Codex};
 use super::error::InstallError;
 use super::files::{self, check_folder};
 use super::host_claude::{Claude, Known, steps};
+use super::hosts::Which;
 use super::places::Places;
 use super::plan::{Change, Content, FileStep, Host, Plan, Service};
 use super::plugin;
@@ -34,8 +36,14 @@ pub struct Process<'a> {
 /// What the person wants.
 #[derive(Debug, Clone, Copy)]
 pub struct Wishes<'a> {
-    /// The host's program.
+    /// The only host to install in; `None`: every one that is found.
+    pub host: Option<Which>,
+    /// Claude Code's program.
     pub claude: Option<&'a Path>,
+    /// Codex's program.
+    pub codex: Option<&'a Path>,
+    /// Approve the hooks that Codex would otherwise ask about.
+    pub trust: bool,
     /// Make the daemon a service where that is possible.
     pub service: bool,
 }
@@ -49,8 +57,10 @@ pub struct Prepared {
     pub record: Option<Record>,
     /// What is to be done.
     pub plan: Plan,
-    /// The host.
+    /// Claude Code.
     pub claude: Option<Claude>,
+    /// Codex.
+    pub codex: Option<Codex>,
     /// The service manager.
     pub manager: Option<Manager>,
     /// What is good to know.
@@ -70,10 +80,28 @@ pub fn look(process: &Process<'_>, wishes: Wishes<'_>) -> Result<Prepared, Insta
     for (name, from) in binaries::beside(&process.ours)? {
         files.push(file(places.bin().join(name), 0o755, Content::File(from))?);
     }
-    for (below, mode, bytes) in plugin::marketplace() {
-        files.push(file(places.marketplace().join(below), mode, Content::Carried(bytes))?);
+    let claude = Claude::find(&places, wishes.claude, path.as_deref())?;
+    let codex = Codex::find(&places, wishes.codex, path.as_deref())?;
+    // Without any host the plugins are laid out for the one that comes.
+    let is_none = claude.is_none() && codex.is_none();
+    let is_wanted = |which: Which, is_found: bool| match wishes.host {
+        Some(wanted) => wanted == which,
+        None => is_found || is_none,
+    };
+    let mut marketplaces = Vec::new();
+    if is_wanted(Which::Claude, claude.is_some()) {
+        marketplaces.push((places.marketplace(), plugin::marketplace()));
     }
-    let stale = stale(&places.marketplace(), &files);
+    if is_wanted(Which::Codex, codex.is_some()) {
+        marketplaces.push((places.codex_marketplace(), plugin::codex_marketplace()));
+    }
+    let mut old = Vec::new();
+    for (folder, laid_out) in marketplaces {
+        for (below, mode, bytes) in laid_out {
+            files.push(file(folder.join(below), mode, Content::Carried(bytes))?);
+        }
+        old.extend(stale(&folder, &files));
+    }
     let manager = if wishes.service {
         Manager::find(&places.home, path.as_deref())
     } else {
@@ -97,11 +125,24 @@ pub fn look(process: &Process<'_>, wishes: Wishes<'_>) -> Result<Prepared, Insta
         }
         Err(reason) => Service::OnDemand(reason.clone()),
     };
-    let claude = Claude::find(&places, wishes.claude, path.as_deref())?;
     let mut notes = Vec::new();
-    let host = host(&places, claude.is_some(), process.me, &mut notes)?;
-    let plan = Plan { files, stale, service, host };
-    Ok(Prepared { places, record, plan, claude, manager: manager.ok(), notes })
+    let mut plan =
+        Plan { files, stale: old, service, claude: Host::Out, codex: Host::Out, trust: false };
+    if is_wanted(Which::Claude, claude.is_some()) {
+        plan.claude = for_claude(&places, claude.is_some(), process.me, &mut notes)?;
+    }
+    if is_wanted(Which::Codex, codex.is_some()) {
+        plan.codex = for_codex(&places, codex.is_some(), process.me, &mut notes)?;
+        plan.trust = wishes.trust
+            && match (&plan.codex, &codex) {
+                (Host::Run(_), _) => true,
+                (Host::Keep, Some(codex)) => {
+                    !codex::hooks::ask(codex)?.iter().all(codex::hooks::Hook::is_trusted)
+                }
+                _ => false,
+            };
+    }
+    Ok(Prepared { places, record, plan, claude, codex, manager: manager.ok(), notes })
 }
 
 /// Refuses folders of ours that are not ours alone.
@@ -179,7 +220,7 @@ fn units(places: &Places, record: Option<&Record>) -> Result<Vec<FileStep>, Inst
     Ok(steps)
 }
 
-fn host(
+fn for_claude(
     places: &Places,
     is_there: bool,
     me: u32,
@@ -198,30 +239,64 @@ fn host(
     if let Some(source_shown) = known.marketplace.clone()
         && !known.is_ours(&marketplace)
     {
-        return Err(InstallError::Marketplace { source_shown });
+        return Err(InstallError::Marketplace { host: Which::Claude, source_shown });
     }
     check_folder(&folder.path, true, me)?;
     for path in folder.files() {
-        check_file(&path, me)?;
+        check_file(Which::Claude, &path, me)?;
     }
     let settings = folder.settings();
     let found = files::read(&settings)?.unwrap_or_default();
     if let Some(why) = restore::problem(&found) {
         return Err(InstallError::Settings { path: settings, why });
     }
-    if let Ok(target) = fs::read_link(&settings) {
-        let target = fs::canonicalize(&settings).unwrap_or(target);
-        notes.push(format!(
-            "{} is a link: Claude Code writes {}",
-            places.shown(&settings),
-            places.shown(&target)
-        ));
-    }
+    notes.extend(linked(Which::Claude, &settings, places));
     Ok(Host::Run(steps))
 }
 
+fn for_codex(
+    places: &Places,
+    is_there: bool,
+    me: u32,
+    notes: &mut Vec<String>,
+) -> Result<Host, InstallError> {
+    let folder = &places.codex;
+    let path = folder.config();
+    check_folder(&folder.path, true, me)?;
+    check_file(Which::Codex, &path, me)?;
+    let found = files::read(&path)?.unwrap_or_default();
+    let config = codex::config::parse(&found)
+        .map_err(|why| InstallError::Config { path: path.clone(), why })?;
+    let known = codex::config::known(&config);
+    let marketplace = places.codex_marketplace();
+    let steps = codex::steps(&known, &codex::copy(folder), &marketplace);
+    if steps.is_empty() {
+        return Ok(Host::Keep);
+    }
+    if !is_there {
+        return Ok(Host::Later(steps));
+    }
+    if folder.is_named && !folder.path.is_dir() {
+        return Err(InstallError::NoFolder { path: folder.path.clone() });
+    }
+    if let Some(source_shown) = known.marketplace.clone()
+        && !codex::is_ours(&known, &marketplace)
+    {
+        return Err(InstallError::Marketplace { host: Which::Codex, source_shown });
+    }
+    notes.extend(linked(Which::Codex, &path, places));
+    Ok(Host::Run(steps))
+}
+
+fn linked(host: Which, path: &Path, places: &Places) -> Option<String> {
+    let target = fs::read_link(path).ok()?;
+    let target = fs::canonicalize(path).unwrap_or(target);
+    let (path, target) = (places.shown(path), places.shown(&target));
+    Some(format!("{path} is a link: {} writes {target}", host.name()))
+}
+
 /// Refuses a file that the host would replace although somebody protected it.
-fn check_file(path: &Path, me: u32) -> Result<(), InstallError> {
+fn check_file(host: Which, path: &Path, me: u32) -> Result<(), InstallError> {
     let Ok(found) = fs::metadata(path) else { return Ok(()) };
     let path = path.to_path_buf();
     if !found.is_file() {
@@ -232,7 +307,7 @@ fn check_file(path: &Path, me: u32) -> Result<(), InstallError> {
     }
     let mode = found.permissions().mode() & 0o7777;
     if mode & 0o200 == 0 {
-        return Err(InstallError::ReadOnly { path, mode });
+        return Err(InstallError::ReadOnly { host, path, mode });
     }
     Ok(())
 }

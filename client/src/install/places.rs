@@ -29,6 +29,8 @@ pub struct Places {
     pub units: PathBuf,
     /// Where Claude Code keeps its things.
     pub claude: ClaudeFolder,
+    /// Where Codex keeps its things.
+    pub codex: CodexFolder,
 }
 
 /// Claude Code's own folder.
@@ -40,6 +42,80 @@ pub struct ClaudeFolder {
     pub state_file: PathBuf,
     /// It was named by `CLAUDE_CONFIG_DIR`.
     pub is_named: bool,
+}
+
+/// Codex's own folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CodexFolder {
+    /// The folder with `config.toml`.
+    pub path: PathBuf,
+    /// It was named by `CODEX_HOME`.
+    pub is_named: bool,
+}
+
+impl CodexFolder {
+    /// The folder that `CODEX_HOME` names, or the usual one.
+    #[must_use]
+    pub fn new(home: &Path, named: Option<PathBuf>) -> Self {
+        let is_named = named.is_some();
+        Self { path: named.unwrap_or_else(|| home.join(".codex")), is_named }
+    }
+
+    /// The configuration of the user.
+    #[must_use]
+    pub fn config(&self) -> PathBuf {
+        self.path.join("config.toml")
+    }
+
+    /// The host's copy of the plugin, in a folder named after its version. It is run from there.
+    #[must_use]
+    pub fn copy(&self) -> PathBuf {
+        self.path.join("plugins/cache").join(NAME).join(NAME)
+    }
+
+    /// What the plugin may keep for itself.
+    #[must_use]
+    pub fn data(&self) -> PathBuf {
+        self.path.join("plugins/data").join(format!("{NAME}-{NAME}"))
+    }
+
+    /// Where the host keeps which bytes of plugins were approved.
+    #[must_use]
+    pub fn baselines(&self) -> PathBuf {
+        self.path.join(".hook-trust")
+    }
+
+    /// Rollouts of the sessions.
+    #[must_use]
+    pub fn sessions(&self) -> PathBuf {
+        self.path.join("sessions")
+    }
+
+    /// Files that the host has locked for each thread it writes.
+    #[must_use]
+    pub fn locks(&self) -> PathBuf {
+        self.path.join("thread-writer-locks")
+    }
+
+    /// Every folder that the host makes for a plugin, outer before inner.
+    #[must_use]
+    pub fn folders(&self) -> Vec<PathBuf> {
+        let marketplace = format!("plugins/cache/{NAME}");
+        let below = [
+            ".hook-trust",
+            ".tmp",
+            ".tmp/marketplaces",
+            "plugins",
+            "plugins/data",
+            "plugins/cache",
+            &marketplace,
+            "tmp",
+            "tmp/arg0-linux",
+            "tmp/arg0-macos",
+        ];
+        let below = below.map(|name| self.path.join(name));
+        [self.path.clone()].into_iter().chain(below).collect()
+    }
 }
 
 impl ClaudeFolder {
@@ -112,15 +188,15 @@ impl Places {
         let cache = env.cache_dir().ok_or(InstallError::NoHome)?;
         let base = env.config.clone().unwrap_or_else(|| home.join(".config"));
         // The host resolves a relative one against its own working directory: not ours to guess.
-        let named =
-            lookup("CLAUDE_CONFIG_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
+        let named = |name| lookup(name).map(PathBuf::from).filter(|path| path.is_absolute());
         Ok(Self {
             data: home.join(DATA_BELOW_HOME),
             state,
             cache,
             config: env.config_file().ok_or(InstallError::NoHome)?,
             units: base.join("systemd/user"),
-            claude: ClaudeFolder::new(&home, named),
+            claude: ClaudeFolder::new(&home, named("CLAUDE_CONFIG_DIR")),
+            codex: CodexFolder::new(&home, named("CODEX_HOME")),
             home,
         })
     }
@@ -141,6 +217,12 @@ impl Places {
     #[must_use]
     pub fn plugin(&self) -> PathBuf {
         self.marketplace().join(NAME)
+    }
+
+    /// The local marketplace of Codex.
+    #[must_use]
+    pub fn codex_marketplace(&self) -> PathBuf {
+        self.data.join("plugins/codex")
     }
 
     /// The install record.
@@ -194,14 +276,18 @@ mod tests {
             ("XDG_CONFIG_HOME", "/c"),
             ("XDG_DATA_HOME", "/d"),
             ("CLAUDE_CONFIG_DIR", "/k"),
+            ("CODEX_HOME", "/x"),
         ])
         .unwrap();
         assert_eq!(moved.bin(), plain.bin());
         assert_eq!(moved.record(), Path::new("/s/compactd/install.json"));
         assert_eq!(moved.units, Path::new("/c/systemd/user"));
         assert_eq!(moved.claude.state_file, Path::new("/k/.claude.json"));
+        assert_eq!(plain.codex.config(), Path::new("/h/.codex/config.toml"));
+        assert_eq!(moved.codex.config(), Path::new("/x/config.toml"));
         for odd in ["", "relative"] {
-            let odd = places(&[("HOME", "/h"), ("CLAUDE_CONFIG_DIR", odd)]).unwrap();
+            let odd = [("HOME", "/h"), ("CLAUDE_CONFIG_DIR", odd), ("CODEX_HOME", odd)];
+            let odd = places(&odd).unwrap();
             assert_eq!(odd, plain);
         }
         assert!(matches!(places(&[("HOME", "h")]), Err(InstallError::NoHome)));

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use super::host_claude::typed;
+use super::hosts::Which;
 use super::places::Places;
 use super::service;
 
@@ -62,6 +62,8 @@ pub enum Host {
     Keep,
     /// It is not there; these commands would have to be run.
     Later(Vec<Vec<String>>),
+    /// It is left alone.
+    Out,
 }
 
 /// Everything that would be done.
@@ -73,8 +75,12 @@ pub struct Plan {
     pub stale: Vec<PathBuf>,
     /// The daemon.
     pub service: Service,
-    /// The host.
-    pub host: Host,
+    /// Claude Code.
+    pub claude: Host,
+    /// Codex.
+    pub codex: Host,
+    /// Codex's hooks are to be approved.
+    pub trust: bool,
 }
 
 impl Plan {
@@ -84,7 +90,9 @@ impl Plan {
         self.files.iter().all(|file| file.change == Change::Keep)
             && self.stale.is_empty()
             && !matches!(self.service, Service::Enable | Service::Restart)
-            && !matches!(self.host, Host::Run(_))
+            && !matches!(self.claude, Host::Run(_))
+            && !matches!(self.codex, Host::Run(_))
+            && !self.trust
     }
 
     /// Whether this program is put in place anew.
@@ -116,11 +124,24 @@ impl Plan {
             Service::Keep | Service::OnDemand(_) => &[],
         };
         lines.extend(manager.iter().map(|args| format!("run `{}`", service::shown(args))));
-        if let Host::Run(commands) = &self.host {
-            for path in places.claude.files() {
-                lines.push(format!("save {} before Claude Code changes it", places.shown(&path)));
+        let claude = (Which::Claude, &self.claude, places.claude.files().to_vec());
+        let codex = (Which::Codex, &self.codex, vec![places.codex.config()]);
+        for (which, host, files) in [claude, codex] {
+            if let Host::Run(commands) = host {
+                let name = which.name();
+                lines.extend(
+                    files.iter().map(|path| {
+                        format!("save {} before {name} changes it", places.shown(path))
+                    }),
+                );
+                lines.extend(commands.iter().map(|args| format!("run `{}`", which.typed(args))));
             }
-            lines.extend(commands.iter().map(|args| format!("run `{}`", typed(args))));
+        }
+        if self.trust {
+            let config = places.shown(&places.codex.config());
+            lines.push(format!(
+                "approve the plugin's hooks in {config}, by what Codex says of them"
+            ));
         }
         if !lines.is_empty() {
             lines.push(format!(
@@ -138,11 +159,12 @@ mod tests {
 
     use super::*;
 
-    fn plan(change: Change, service: Service, host: Host) -> Plan {
+    fn plan(change: Change, service: Service, claude: Host) -> Plan {
         let content = Content::File("/build/compactd".into());
         let path = PathBuf::from("/h/.local/share/compactd/bin/compactd");
         let files = vec![FileStep { path, mode: 0o755, content, change }];
-        Plan { files, stale: Vec::new(), service, host }
+        let codex = claude.clone();
+        Plan { files, stale: Vec::new(), service, trust: codex != Host::Keep, claude, codex }
     }
 
     #[test]
@@ -150,7 +172,10 @@ mod tests {
         let lookup = |name: &str| (name == "HOME").then(|| "/h".into());
         let places = Places::new(&Env::from_lookup(Os::Linux, lookup), &lookup).unwrap();
         let later = Host::Later(vec![vec!["plugin".to_owned()]]);
-        let done = plan(Change::Keep, Service::OnDemand("x".to_owned()), later);
+        let on_demand = || Service::OnDemand("x".to_owned());
+        let done = plan(Change::Keep, on_demand(), Host::Keep);
+        assert!(done.is_done() && done.lines(&places).is_empty());
+        let done = Plan { trust: false, ..plan(Change::Keep, on_demand(), later) };
         assert!(done.is_done() && done.lines(&places).is_empty());
         let commands = vec![vec!["plugin".to_owned(), "install".to_owned()]];
         let all = plan(Change::Replace, Service::Enable, Host::Run(commands));
@@ -166,6 +191,9 @@ mod tests {
                 "save ~/.claude/plugins/installed_plugins.json before Claude Code changes it",
                 "save ~/.claude.json before Claude Code changes it",
                 "run `claude plugin install`",
+                "save ~/.codex/config.toml before Codex changes it",
+                "run `codex plugin install`",
+                "approve the plugin's hooks in ~/.codex/config.toml, by what Codex says of them",
                 "write the record of all this to ~/.local/state/compactd/install.json",
             ]
         );

@@ -1,9 +1,12 @@
-//! The plugin for Claude Code, as it is carried in this program and laid out for the host.
+//! The plugins, as they are carried in this program and laid out for the hosts.
 //!
-//! The host reads a plugin of a folder marketplace in place, so these files are what runs.
+//! Claude Code reads a plugin of a folder marketplace in place, so these files are what runs; Codex
+//! copies it, and runs the hooks of the copy once a person has approved its bytes.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
+
+use serde_json::Value;
 
 /// Name of the plugin and of its marketplace.
 pub const NAME: &str = "compactd";
@@ -22,17 +25,17 @@ pub struct Carried {
 }
 
 macro_rules! carried {
-    ($($mode:literal $path:literal)*) => {
+    ($folder:literal $($mode:literal $path:literal)*) => {
         &[$(Carried {
             path: $path,
             mode: $mode,
-            bytes: include_bytes!(concat!("../../../plugin/claude/", $path)),
+            bytes: include_bytes!(concat!("../../../plugin/", $folder, "/", $path)),
         }),*]
     };
 }
 
 /// The whole plugin. A new file in `plugin/claude` gets its line here; a test compares both.
-pub const FILES: &[Carried] = carried! {
+pub const FILES: &[Carried] = carried! { "claude"
     0o644 ".claude-plugin/plugin.json"
     0o644 "README.md"
     0o755 "bin/compactd-hook"
@@ -43,16 +46,48 @@ pub const FILES: &[Carried] = carried! {
     0o644 "hooks/wire.ts"
 };
 
+/// The whole plugin for Codex, likewise from `plugin/codex`.
+pub const CODEX: &[Carried] = carried! { "codex"
+    0o644 ".codex-plugin/plugin.json"
+    0o644 "README.md"
+    0o755 "bin/compactd-hook"
+    0o644 "hooks/hooks.json"
+};
+
+const CODEX_MARKETPLACE: &str = include_str!("../../../plugin/.agents/plugins/marketplace.json");
 const MARKETPLACE: &str = include_str!("../../../plugin/.claude-plugin/marketplace.json");
 
-/// Every file of the local marketplace: path in it, permissions, content.
+/// A file to be laid out: path in its marketplace, permissions, content.
+pub type LaidOut = (PathBuf, u32, Cow<'static, [u8]>);
+
+/// Every file of the local marketplace of Claude Code.
 #[must_use]
-pub fn marketplace() -> Vec<(PathBuf, u32, Cow<'static, [u8]>)> {
+pub fn marketplace() -> Vec<LaidOut> {
     // In the repository the plugin lies beside the other host's and is named after its own.
     let manifest = MARKETPLACE.replace("\"./claude\"", "\"./compactd\"");
-    let manifest =
-        (PathBuf::from(".claude-plugin/marketplace.json"), 0o644, manifest.into_bytes().into());
-    let plugin = FILES
+    laid_out(".claude-plugin/marketplace.json", manifest, FILES)
+}
+
+/// Every file of the local marketplace of Codex.
+#[must_use]
+pub fn codex_marketplace() -> Vec<LaidOut> {
+    let manifest = CODEX_MARKETPLACE.replace("\"./codex\"", "\"./compactd\"");
+    laid_out(".agents/plugins/marketplace.json", manifest, CODEX)
+}
+
+/// The events that a plugin hooks.
+#[must_use]
+pub fn events(files: &[Carried]) -> Vec<String> {
+    let carried = files.iter().find(|file| file.path == "hooks/hooks.json");
+    let hooks: Value =
+        carried.and_then(|file| serde_json::from_slice(file.bytes).ok()).unwrap_or_default();
+    let events = hooks.get("hooks").and_then(Value::as_object);
+    events.into_iter().flat_map(|events| events.keys().cloned()).collect()
+}
+
+fn laid_out(path: &str, manifest: String, files: &'static [Carried]) -> Vec<LaidOut> {
+    let manifest = (PathBuf::from(path), 0o644, manifest.into_bytes().into());
+    let plugin = files
         .iter()
         .map(|file| (PathBuf::from(NAME).join(file.path), file.mode, Cow::Borrowed(file.bytes)));
     [manifest].into_iter().chain(plugin).collect()
@@ -64,8 +99,6 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
     use std::path::Path;
-
-    use serde_json::Value;
 
     use super::*;
 
@@ -93,34 +126,53 @@ mod tests {
     }
 
     #[test]
-    fn the_carried_plugin_is_the_one_in_the_repository() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../plugin/claude");
+    fn the_carried_plugins_are_those_in_the_repository() {
+        for (name, carried) in [("claude", FILES), ("codex", CODEX)] {
+            compare(name, carried);
+        }
+    }
+
+    fn compare(name: &str, carried: &[Carried]) {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../plugin").join(name);
         let mut there = BTreeMap::new();
         files(&root, &root, &mut there);
         there.retain(|path, _| is_part(path));
-        let carried: BTreeMap<String, (u32, Vec<u8>)> = FILES
+        let carried: BTreeMap<String, (u32, Vec<u8>)> = carried
             .iter()
             .map(|file| (file.path.to_owned(), (file.mode, file.bytes.to_vec())))
             .collect();
         let names = |files: &BTreeMap<String, (u32, Vec<u8>)>| {
             files.iter().map(|(name, (mode, _))| format!("{mode:o} {name}")).collect::<Vec<_>>()
         };
-        assert_eq!(names(&carried), names(&there), "FILES is not what is in plugin/claude");
+        assert_eq!(names(&carried), names(&there), "not what is in plugin/{name}");
         assert_eq!(carried, there);
     }
 
     #[test]
-    fn the_marketplace_leads_to_the_plugin() {
-        let files = marketplace();
-        let manifest: Value = serde_json::from_slice(&files[0].2).unwrap();
-        assert_eq!(manifest["name"], NAME);
-        assert_eq!(manifest["plugins"][0]["name"], NAME);
-        let source = manifest["plugins"][0]["source"].as_str().unwrap();
-        let plugin =
-            Path::new(source).strip_prefix(".").unwrap().join(".claude-plugin/plugin.json");
-        let (_, _, bytes) = files.iter().find(|(path, ..)| *path == plugin).unwrap();
-        let plugin: Value = serde_json::from_slice(bytes).unwrap();
-        assert_eq!(plugin["version"], env!("CARGO_PKG_VERSION"));
-        assert_eq!(ID, format!("{}@{}", plugin["name"].as_str().unwrap(), NAME));
+    fn the_marketplaces_lead_to_the_plugins() {
+        for (files, source, plugin) in [
+            (marketplace(), "/plugins/0/source", ".claude-plugin/plugin.json"),
+            (codex_marketplace(), "/plugins/0/source/path", ".codex-plugin/plugin.json"),
+        ] {
+            let manifest: Value = serde_json::from_slice(&files[0].2).unwrap();
+            assert_eq!(manifest["name"], NAME);
+            assert_eq!(manifest["plugins"][0]["name"], NAME);
+            let source = manifest.pointer(source).unwrap().as_str().unwrap();
+            let plugin = Path::new(source).strip_prefix(".").unwrap().join(plugin);
+            let (_, _, bytes) = files.iter().find(|(path, ..)| *path == plugin).unwrap();
+            let plugin: Value = serde_json::from_slice(bytes).unwrap();
+            assert_eq!(plugin["version"], env!("CARGO_PKG_VERSION"));
+            assert_eq!(ID, format!("{}@{}", plugin["name"].as_str().unwrap(), NAME));
+        }
+    }
+
+    #[test]
+    fn the_plugins_hook_what_the_repository_says() {
+        for files in [FILES, CODEX] {
+            let events = events(files);
+            for event in ["PreCompact", "PostCompact", "SessionStart", "SessionEnd"] {
+                assert!(events.iter().any(|known| known == event), "{events:?}");
+            }
+        }
     }
 }

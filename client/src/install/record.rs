@@ -11,10 +11,12 @@ use serde::{Deserialize, Serialize};
 
 use super::error::InstallError;
 use super::files::{self, Source};
-use super::places::{ClaudeFolder, Places};
+use super::places::{ClaudeFolder, CodexFolder, Places};
 
 /// Layout of the record. A record with another number is not guessed at.
 const FORMAT: u32 = 1;
+/// The layout with `codex` in it: who does not know that part must not undo the rest and forget it.
+const FORMAT_CODEX: u32 = 2;
 
 /// What was installed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,8 +33,24 @@ pub struct Record {
     pub files: BTreeMap<PathBuf, String>,
     /// The units are enabled.
     pub service: bool,
-    /// The hosts that have the plugin.
+    /// The folders of Claude Code that have the plugin.
     pub hosts: Vec<HostRecord>,
+    /// Those of Codex.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub codex: Vec<CodexRecord>,
+}
+
+/// What happened in one folder of Codex.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CodexRecord {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// The folder was named by `CODEX_HOME`.
+    pub is_named: bool,
+    /// The configuration, which the host changes when a plugin comes.
+    pub config: HostFile,
+    /// Folders that were not there before, outer before inner.
+    pub absent: Vec<PathBuf>,
 }
 
 /// What happened in one folder of Claude Code.
@@ -94,6 +112,7 @@ impl Default for Record {
             files: BTreeMap::new(),
             service: false,
             hosts: Vec::new(),
+            codex: Vec::new(),
         }
     }
 }
@@ -107,8 +126,8 @@ impl Record {
         let Some(bytes) = files::read(path)? else { return Ok(None) };
         let bad = |why: String| InstallError::Record { path: path.to_path_buf(), why };
         let found: Self = serde_json::from_slice(&bytes).map_err(|error| bad(error.to_string()))?;
-        if found.format != FORMAT {
-            return Err(bad(format!("it has format {}, not {FORMAT}", found.format)));
+        if ![FORMAT, FORMAT_CODEX].contains(&found.format) {
+            return Err(bad(format!("it has format {}, not {FORMAT_CODEX}", found.format)));
         }
         Ok(Some(found))
     }
@@ -118,14 +137,28 @@ impl Record {
     /// # Errors
     /// It cannot be written.
     pub fn save(&self, path: &Path) -> Result<(), InstallError> {
-        let bytes = serde_json::to_vec_pretty(self).map_err(|error| InstallError::Record {
+        let format = if self.codex.is_empty() { FORMAT } else { FORMAT_CODEX };
+        let whole = Self { format, ..self.clone() };
+        let bytes = serde_json::to_vec_pretty(&whole).map_err(|error| InstallError::Record {
             path: path.to_path_buf(),
             why: error.to_string(),
         })?;
         files::replace(path, 0o600, Source::Bytes(&bytes))
     }
 
-    /// The record of this folder of the host.
+    /// The record of this folder of Codex.
+    #[must_use]
+    pub fn codex(&self, folder: &CodexFolder) -> Option<&CodexRecord> {
+        self.codex.iter().find(|host| host.folder == folder.path)
+    }
+
+    /// Every file of a host whose bytes were saved.
+    pub fn host_files(&self) -> impl Iterator<Item = &HostFile> {
+        let claude = self.hosts.iter().flat_map(|host| &host.files);
+        claude.chain(self.codex.iter().map(|host| &host.config))
+    }
+
+    /// The record of this folder of Claude Code.
     #[must_use]
     pub fn host(&self, folder: &ClaudeFolder) -> Option<&HostRecord> {
         self.hosts.iter().find(|host| host.folder == folder.path)
@@ -149,27 +182,9 @@ impl HostRecord {
         number: usize,
         journal: &mut files::Journal,
     ) -> Result<Self, InstallError> {
-        journal.folder(&places.saved(), 0o700)?;
-        let mut kept = Vec::new();
-        for path in places.claude.files() {
-            let target = fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
-            let before = match files::read(&path)? {
-                None => None,
-                Some(bytes) => {
-                    let found = fs::metadata(&path).map_err(|source| InstallError::File {
-                        doing: "look at",
-                        path: path.clone(),
-                        source,
-                    })?;
-                    let name = path.file_name().unwrap_or_default().to_string_lossy();
-                    let name = format!("{number}{name}");
-                    journal.put(&places.saved().join(&name), 0o600, Source::Bytes(&bytes))?;
-                    let mode = found.mode() & 0o7777;
-                    Some(Saved { name, mode, hash: shown(&bytes) })
-                }
-            };
-            kept.push(HostFile { path, target, before, after: None });
-        }
+        let files = places.claude.files().into_iter();
+        let kept = files.map(|path| HostFile::save(path, &number.to_string(), places, journal));
+        let kept = kept.collect::<Result<_, _>>()?;
         Ok(Self {
             program: program.to_path_buf(),
             folder: places.claude.path.clone(),
@@ -183,6 +198,36 @@ impl HostRecord {
 }
 
 impl HostFile {
+    /// Saves the bytes of a file before it is changed, under its name with `prefix` before it.
+    ///
+    /// # Errors
+    /// It cannot be read, or its bytes cannot be kept.
+    pub fn save(
+        path: PathBuf,
+        prefix: &str,
+        places: &Places,
+        journal: &mut files::Journal,
+    ) -> Result<Self, InstallError> {
+        journal.folder(&places.saved(), 0o700)?;
+        let target = fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+        let before = match files::read(&path)? {
+            None => None,
+            Some(bytes) => {
+                let found = fs::metadata(&path).map_err(|source| InstallError::File {
+                    doing: "look at",
+                    path: path.clone(),
+                    source,
+                })?;
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                let name = format!("{prefix}{name}");
+                journal.put(&places.saved().join(&name), 0o600, Source::Bytes(&bytes))?;
+                let mode = found.mode() & 0o7777;
+                Some(Saved { name, mode, hash: shown(&bytes) })
+            }
+        };
+        Ok(Self { path, target, before, after: None })
+    }
+
     /// The bytes that were there before.
     ///
     /// # Errors
@@ -209,9 +254,23 @@ mod tests {
         assert_eq!(Record::load(&path).unwrap(), None);
         let record = Record { service: true, ..Record::default() };
         record.save(&path).unwrap();
-        assert_eq!(Record::load(&path).unwrap(), Some(record.clone()));
-        Record { format: FORMAT + 1, ..record }.save(&path).unwrap();
-        for text in [fs::read_to_string(&path).unwrap(), "{".to_owned(), "[]".to_owned()] {
+        assert_eq!(Record::load(&path).unwrap(), Some(record));
+        let text = fs::read_to_string(&path).unwrap();
+        let strange = text.replace("\"format\": 1,", "\"format\": 3,");
+        assert_ne!(text, strange);
+        let file = HostFile { path: "/c".into(), target: "/c".into(), before: None, after: None };
+        let codex = CodexRecord {
+            folder: "/x".into(),
+            is_named: true,
+            config: file,
+            absent: vec!["/x".into()],
+        };
+        let record = Record { codex: vec![codex], ..Record::default() };
+        record.save(&path).unwrap();
+        let found = Record::load(&path).unwrap().unwrap();
+        // Who does not know of Codex must not undo the rest alone.
+        assert_eq!((found.format, found.codex), (2, record.codex));
+        for text in [strange, "{".to_owned(), "[]".to_owned()] {
             fs::write(&path, text).unwrap();
             assert!(matches!(Record::load(&path), Err(InstallError::Record { .. })));
         }

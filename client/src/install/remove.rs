@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use compactd_api::dirs::Env;
 use compactd_api::socket;
 
+use super::codex;
 use super::error::InstallError;
 use super::files;
 use super::host_claude::{self, Claude, Known};
@@ -95,6 +96,14 @@ impl Removal {
                 None => format!("remove {} where nothing else is in it", shown(&file.path)),
             }));
         }
+        for host in self.record.iter().flat_map(|record| &record.codex) {
+            let folder = host.folder(&self.places.home);
+            lines.push(format!(
+                "put back {} where nothing else changed it, or take the plugin out of it",
+                self.places.shown(&folder.config())
+            ));
+            lines.push(format!("remove {}", self.places.shown(&folder.copy())));
+        }
         if self.record.as_ref().is_some_and(|record| record.service) {
             lines.push(format!("run `{}`", service::shown(service::DISABLE)));
         }
@@ -128,6 +137,11 @@ impl Removal {
                         .to_owned(),
                 );
             }
+        }
+        for host in &record.codex {
+            let undone = codex::undo(host, &self.places);
+            outcome.left.extend(undone.left);
+            outcome.notes.extend(undone.notes);
         }
         // Without the record and the plugin the host could not be helped a second time.
         if !outcome.left.is_empty() {
@@ -231,8 +245,7 @@ impl Removal {
     }
 
     fn forget(&self, record: &Record, outcome: &mut Outcome) {
-        let saved = record.hosts.iter().flat_map(|host| &host.files);
-        for saved in saved.filter_map(|file| file.before.as_ref()) {
+        for saved in record.host_files().filter_map(|file| file.before.as_ref()) {
             let path = self.places.saved().join(&saved.name);
             remove(fs::remove_file(&path), &path, outcome);
         }

@@ -1,6 +1,8 @@
 //! A machine of its own: a home, the programs as they were built, and a host and a service manager
 //! that do to their files what the real ones were seen to do.
-#![allow(unreachable_pub, reason = "a part of one test file")]
+#![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
+
+pub mod codex;
 
 use std::fs;
 use std::io::Write as _;
@@ -36,14 +38,30 @@ impl Machine {
             let version = env!("CARGO_PKG_VERSION");
             machine.script(&format!("build/{name}"), &format!("echo {name} {version}"));
         }
+        machine.host("claude", "2.1.332 (Claude Code)", "FAKE_HOST");
+        machine
+    }
+
+    /// With Codex alone.
+    pub fn with_codex() -> Self {
+        let machine = Self::new();
+        fs::remove_file(machine.path("bin/claude")).unwrap();
+        machine.add_codex();
+        machine
+    }
+
+    pub fn add_codex(&self) {
+        self.host("codex", "codex-cli 0.171.0", "FAKE_CODEX");
+    }
+
+    pub fn host(&self, name: &str, version: &str, variable: &str) {
         let test = std::env::current_exe().unwrap();
         let script = format!(
-            "[ \"$1\" = --version ] && {{ echo '2.1.332 (Claude Code)'; exit 0; }}\n\
-             FAKE_HOST=\"$*\" exec {} --exact the_fake_host --nocapture --test-threads=1",
+            "[ \"$1\" = --version ] && {{ echo '{version}'; exit 0; }}\n\
+             {variable}=\"$*\" exec {} --exact the_fake_host --nocapture --test-threads=1",
             test.display()
         );
-        machine.script("bin/claude", &script);
-        machine
+        self.script(&format!("bin/{name}"), &script);
     }
 
     fn script(&self, path: &str, text: &str) {

@@ -16,7 +16,7 @@ pub struct Config {
     /// The settings and where each came from.
     pub resolved: Resolved,
     claude_config_dir: Option<PathBuf>,
-    installed: Vec<PathBuf>,
+    installed: Installed,
     codex_home: Option<PathBuf>,
 }
 
@@ -108,14 +108,16 @@ impl Config {
     /// installed into, the configured ones.
     #[must_use]
     pub fn claude_folders(&self) -> Vec<PathBuf> {
-        let own = self.claude_config_dir.iter().chain(&self.installed);
+        let own = self.claude_config_dir.iter().chain(&self.installed.claude);
         self.folders(".claude", own, &self.settings().roots.claude)
     }
 
-    /// Codex homes: its own, `CODEX_HOME`, the configured ones.
+    /// Codex homes: its own, `CODEX_HOME`, those that the plugin was installed into, the configured
+    /// ones.
     #[must_use]
     pub fn codex_folders(&self) -> Vec<PathBuf> {
-        self.folders(".codex", self.codex_home.iter(), &self.settings().roots.codex)
+        let own = self.codex_home.iter().chain(&self.installed.codex);
+        self.folders(".codex", own, &self.settings().roots.codex)
     }
 
     /// The home that Codex uses when it is started from here: `CODEX_HOME`, else `~/.codex`.
@@ -137,21 +139,32 @@ impl Config {
     }
 }
 
-/// The folders named by `CLAUDE_CONFIG_DIR` that an install record tells of; none of one that makes no
-/// sense.
-fn installed(record: &str) -> Vec<PathBuf> {
-    #[derive(serde::Deserialize)]
+/// The folders named by `CLAUDE_CONFIG_DIR` and `CODEX_HOME` that an install record tells of.
+#[derive(Debug, Clone, Default)]
+struct Installed {
+    claude: Vec<PathBuf>,
+    codex: Vec<PathBuf>,
+}
+
+/// Reads an install record; one that makes no sense tells of nothing.
+fn installed(record: &str) -> Installed {
+    #[derive(Default, serde::Deserialize)]
     struct Record {
         hosts: Vec<Host>,
+        #[serde(default)]
+        codex: Vec<Host>,
     }
     #[derive(serde::Deserialize)]
     struct Host {
         folder: PathBuf,
         is_named: bool,
     }
-    let hosts = serde_json::from_str(record).map_or(Vec::new(), |record: Record| record.hosts);
-    let named = hosts.into_iter().filter(|host| host.is_named && host.folder.is_absolute());
-    named.map(|host| host.folder).collect()
+    let Record { hosts, codex } = serde_json::from_str(record).unwrap_or_default();
+    let named = |hosts: Vec<Host>| {
+        let named = hosts.into_iter().filter(|host| host.is_named && host.folder.is_absolute());
+        named.map(|host| host.folder).collect()
+    };
+    Installed { claude: named(hosts), codex: named(codex) }
 }
 
 #[cfg(test)]
@@ -161,16 +174,19 @@ mod tests {
     #[test]
     fn the_folder_of_an_installation_is_followed() {
         let record = r#"{"format":1,"hosts":[{"folder":"/h/.claude","is_named":false},
-            {"folder":"/k","is_named":true},{"folder":"k","is_named":true}]}"#;
-        let folders = |text: &str| {
+            {"folder":"/k","is_named":true},{"folder":"k","is_named":true}],
+            "codex":[{"folder":"/h/.codex","is_named":false},{"folder":"/x","is_named":true}]}"#;
+        let read = |text: &str| {
             let file = |path: &Path| match path.to_str() {
                 Some("/h/.local/state/compactd/install.json") => Ok(text.to_owned()),
                 _ => Err(io::ErrorKind::NotFound.into()),
             };
             let variable = |name: &str| (name == "HOME").then(|| "/h".into());
             let lookups = Lookups { variable: &variable, file: &file };
-            Config::read(&lookups, None, &[]).unwrap().claude_folders()
+            Config::read(&lookups, None, &[]).unwrap()
         };
+        let folders = |text: &str| read(text).claude_folders();
+        assert_eq!(read(record).codex_folders(), [PathBuf::from("/h/.codex"), "/x".into()]);
         assert_eq!(folders(record), [PathBuf::from("/h/.claude"), "/k".into()]);
         for odd in ["", "{", "[]", r#"{"hosts":[{"folder":7}]}"#] {
             assert_eq!(folders(odd), [PathBuf::from("/h/.claude")], "{odd}");

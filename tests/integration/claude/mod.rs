@@ -78,7 +78,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 /// Everything in a folder: mode, and bytes or target. Large files by their size.
-fn tree(folder: &Path) -> BTreeMap<PathBuf, (u32, String)> {
+pub(super) fn tree(folder: &Path) -> BTreeMap<PathBuf, (u32, String)> {
     let mut found = BTreeMap::new();
     let mut waiting = vec![folder.to_path_buf()];
     while let Some(below) = waiting.pop() {
@@ -105,7 +105,7 @@ fn tree(folder: &Path) -> BTreeMap<PathBuf, (u32, String)> {
 
 /// That a folder is as it was.
 #[track_caller]
-fn assert_tree(before: &BTreeMap<PathBuf, (u32, String)>, folder: &Path) {
+pub(super) fn assert_tree(before: &BTreeMap<PathBuf, (u32, String)>, folder: &Path) {
     let now = tree(folder);
     let differ = |these: &BTreeMap<PathBuf, (u32, String)>,
                   those: &BTreeMap<PathBuf, (u32, String)>| {

@@ -6,5 +6,6 @@ mod daemon;
 mod fork;
 mod harness;
 mod hooks;
+mod install;
 mod read;
 mod terminal;
