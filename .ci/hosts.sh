@@ -2,6 +2,7 @@
 # Sees to what the tests run that is not ours, and prints the path of its program (words go to
 # stderr):
 #   .ci/hosts.sh claude    the real Claude Code, from npm into a cache folder
+#   .ci/hosts.sh codex     the real Codex, likewise: its native program, not npm's launcher
 #   .ci/hosts.sh tsc       the TypeScript compiler, likewise
 #   .ci/hosts.sh tmux      the system's tmux
 # The versions are those of tests/hosts.env. Run again it installs nothing; several may run at once.
@@ -49,6 +50,22 @@ claude_package() {
     esac
 }
 
+# Where npm's package has this machine's build of Codex. The programs that it starts itself are
+# beside it.
+codex_program() {
+    case $(uname -m) in
+    x86_64 | amd64) machine=x64 cpu=x86_64 ;;
+    arm64 | aarch64) machine=arm64 cpu=aarch64 ;;
+    *) missing "Codex for $(uname -m)" "run these tests on x86-64 or ARM64" ;;
+    esac
+    case $(uname -s) in
+    Linux) system=linux triple=$cpu-unknown-linux-musl ;;
+    Darwin) system=darwin triple=$cpu-apple-darwin ;;
+    *) missing "Codex for $(uname -s)" "run these tests on Linux or macOS" ;;
+    esac
+    echo "node_modules/@openai/codex-$system-$machine/vendor/$triple/bin/codex"
+}
+
 # says PROGRAM VERSION: whether it runs and says that it is this version. Its HOME is scratch.
 says() {
     said=$(env -i PATH="$PATH" HOME="$scratch" "$1" --version) || return 1
@@ -92,6 +109,13 @@ claude)
     }
     npm_program claude-code "$package" "$CLAUDE_CODE_VERSION" "node_modules/$package/claude"
     ;;
+codex)
+    program=$(codex_program) || {
+        echo "$program"
+        exit 1
+    }
+    npm_program codex @openai/codex "$CODEX_VERSION" "$program"
+    ;;
 tsc)
     system node nodejs
     npm_program typescript typescript "$TYPESCRIPT_VERSION" node_modules/.bin/tsc
@@ -101,7 +125,7 @@ tmux)
     command -v tmux >&3
     ;;
 *)
-    echo "usage: .ci/hosts.sh claude|tsc|tmux"
+    echo "usage: .ci/hosts.sh claude|codex|tsc|tmux"
     exit 2
     ;;
 esac

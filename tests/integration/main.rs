@@ -9,6 +9,7 @@
 )]
 
 mod claude;
+mod codex;
 mod corpora;
 mod daemon;
 mod escalation;

@@ -5,23 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Value, json};
 
-use super::step::{Gate, Reply, Step};
-
-/// An HTTP answer.
-#[derive(Debug)]
-pub(super) struct Answer {
-    pub(super) status: u16,
-    pub(super) content_type: &'static str,
-    pub(super) body: String,
-    /// What comes after the body when a gate is opened.
-    pub(super) rest: Option<(Gate, String)>,
-}
-
-impl Answer {
-    pub(super) fn json(status: u16, body: &Value) -> Self {
-        Self { status, content_type: "application/json", body: body.to_string(), rest: None }
-    }
-}
+use super::serve::Answer;
+use super::step::{Reply, Step};
 
 /// Ids differ in all sessions of this process: the host joins rows by the id of their message.
 fn unique(prefix: &str) -> String {
@@ -47,7 +32,7 @@ pub(super) fn answer(step: &Step, request: &Value, tokens: usize) -> Answer {
                     let from = starts.nth(*blocks).expect("a block that is held back");
                     (gate.clone(), body.split_off(from))
                 });
-                Answer { status: 200, content_type: "text/event-stream", body, rest }
+                Answer { rest, ..Answer::events(body) }
             } else {
                 Answer::json(200, &message)
             }

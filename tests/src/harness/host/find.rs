@@ -1,4 +1,4 @@
-//! Where the host and the compiler of its plugins are: not part of the project, pinned in
+//! Where the hosts and the compiler of a plugin are: not part of the project, pinned in
 //! `tests/hosts.env`, and installed by `.ci/hosts.sh`.
 
 use std::io::Write as _;
@@ -35,11 +35,22 @@ fn find(variable: &str, what: &str) -> Option<PathBuf> {
 #[must_use]
 pub fn claude() -> Option<PathBuf> {
     static VERSION: OnceLock<String> = OnceLock::new();
-    let path = find("COMPACTD_CLAUDE", "claude")?;
-    let said = VERSION.get_or_init(|| version(&path));
-    let pinned = pinned("CLAUDE_CODE_VERSION");
-    if said.split_whitespace().next() != Some(pinned) {
-        let other = format!("COMPACTD_CLAUDE says {said:?}, pinned is {pinned}");
+    host("COMPACTD_CLAUDE", "claude", &VERSION, "CLAUDE_CODE_VERSION")
+}
+
+/// The real Codex, as [`claude`].
+#[must_use]
+pub fn codex() -> Option<PathBuf> {
+    static VERSION: OnceLock<String> = OnceLock::new();
+    host("COMPACTD_CODEX", "codex", &VERSION, "CODEX_VERSION")
+}
+
+fn host(variable: &str, what: &str, said: &OnceLock<String>, name: &str) -> Option<PathBuf> {
+    let path = find(variable, what)?;
+    let said = said.get_or_init(|| version(&path));
+    let pinned = pinned(name);
+    if !said.split_whitespace().any(|word| word == pinned) {
+        let other = format!("{variable} says {said:?}, pinned is {pinned}");
         assert!(!is_required(), "{other}");
         tell(&other);
     }

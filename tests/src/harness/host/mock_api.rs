@@ -1,27 +1,18 @@
 //! A scripted Messages API on 127.0.0.1 that keeps every request.
 
-use std::convert::Infallible;
-use std::net::TcpListener as StdListener;
-use std::pin::Pin;
-use std::sync::{Arc, Condvar, LazyLock, Mutex};
-use std::task::{Context, Poll};
-use std::thread::JoinHandle;
-use std::time::Instant;
+use std::sync::{Arc, LazyLock};
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::State;
 use axum::http::{Method, Request as HttpRequest, Response};
-use hyper::body::{Bytes, Frame};
 use regex::Regex;
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
-use tokio::runtime::Builder;
-use tokio::sync::{mpsc, oneshot};
 
-use super::super::wait::PATIENCE;
-use super::answer::{Answer, answer};
-use super::step::{Gate, Step};
+use super::answer::answer;
+use super::recorder::{Asked, Takes};
+use super::serve::{Answer, Server};
+use super::step::Step;
 use super::wire;
 
 /// By these words a request for a summary is known. A new version of the host may use others.
@@ -94,67 +85,35 @@ fn kind_of(body: &Value) -> Kind {
     }
 }
 
-#[derive(Debug)]
-struct Inner {
-    steps: Vec<Step>,
-    summary: Step,
-    default: Step,
-    requests: Vec<Arc<Request>>,
+impl Asked for Request {
+    type Kind = Kind;
+
+    fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    fn takes(&self) -> Takes {
+        match self.kind {
+            Kind::Turn => Takes::Step,
+            Kind::Summary => Takes::Summary,
+            Kind::Aux | Kind::CountTokens | Kind::Other => Takes::Nothing,
+        }
+    }
+
+    fn place(&mut self, at: usize) {
+        self.at = at;
+    }
+
+    fn outlines(requests: &[Arc<Self>]) -> String {
+        wire::outlines(requests)
+    }
 }
 
-#[derive(Debug)]
-struct Shared {
-    inner: Mutex<Inner>,
-    came: Condvar,
-}
-
-/// The requests of an API and its script; it may be cloned.
-#[derive(Debug, Clone)]
-pub struct Recorder {
-    shared: Arc<Shared>,
-    url: String,
-}
+/// The requests of an API and its script; it may be cloned. Its address is for
+/// `ANTHROPIC_BASE_URL`.
+pub type Recorder = super::recorder::Recorder<Request, Step>;
 
 impl Recorder {
-    /// Where the API is, for `ANTHROPIC_BASE_URL`.
-    #[must_use]
-    pub fn url(&self) -> &str {
-        &self.url
-    }
-
-    /// Adds steps to the end of the script.
-    pub fn script(&self, steps: impl IntoIterator<Item = Step>) {
-        self.shared.inner.lock().unwrap().steps.extend(steps);
-    }
-
-    /// What every request for a summary gets that no step is for.
-    pub fn summary(&self, step: Step) {
-        self.shared.inner.lock().unwrap().summary = step;
-    }
-
-    /// What a request gets that no step is for.
-    pub fn default(&self, step: Step) {
-        self.shared.inner.lock().unwrap().default = step;
-    }
-
-    /// How many steps nobody took yet.
-    #[must_use]
-    pub fn left(&self) -> usize {
-        self.shared.inner.lock().unwrap().steps.len()
-    }
-
-    /// All requests so far, in the order in which they came.
-    #[must_use]
-    pub fn requests(&self) -> Vec<Arc<Request>> {
-        self.shared.inner.lock().unwrap().requests.clone()
-    }
-
-    /// Those of a kind.
-    #[must_use]
-    pub fn of_kind(&self, kind: Kind) -> Vec<Arc<Request>> {
-        self.requests().into_iter().filter(|request| request.kind == kind).collect()
-    }
-
     /// The newest request for a message of the session itself.
     ///
     /// # Panics
@@ -165,71 +124,13 @@ impl Recorder {
         let mut turns = self.of_kind(Kind::Turn).into_iter();
         turns.rfind(|request| request.agent.is_none()).expect("a request of the session")
     }
-
-    /// Waits until the requests are as wanted.
-    ///
-    /// # Panics
-    /// They are not in time; an outline of all is told.
-    #[track_caller]
-    pub fn wait_until<T>(
-        &self,
-        what: &str,
-        mut look: impl FnMut(&[Arc<Request>]) -> Option<T>,
-    ) -> T {
-        let deadline = Instant::now() + PATIENCE;
-        let mut inner = self.shared.inner.lock().unwrap();
-        loop {
-            if let Some(value) = look(&inner.requests) {
-                return value;
-            }
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                let seen = wire::outlines(&inner.requests);
-                drop(inner);
-                panic!("not in time: {what}\n{seen}");
-            }
-            inner = self.shared.came.wait_timeout(inner, left).unwrap().0;
-        }
-    }
-
-    /// Waits until there are this many requests, and gives the newest of them.
-    #[track_caller]
-    pub fn wait_for_requests(&self, count: usize) -> Arc<Request> {
-        let what = format!("{count} requests");
-        self.wait_until(&what, |requests| {
-            let last = count.checked_sub(1)?;
-            requests.get(last).map(Arc::clone)
-        })
-    }
-
-    fn note(&self, mut request: Request) -> (Arc<Request>, Step) {
-        let mut inner = self.shared.inner.lock().unwrap();
-        request.at = inner.requests.len();
-        let step = match request.kind {
-            Kind::Turn | Kind::Summary => {
-                let fitting = inner.steps.iter().position(|step| step.fits(&request));
-                match fitting {
-                    Some(at) => inner.steps.remove(at),
-                    None if request.kind == Kind::Summary => inner.summary.clone(),
-                    None => inner.default.clone(),
-                }
-            }
-            Kind::Aux | Kind::CountTokens | Kind::Other => Step::text("ok"),
-        };
-        let request = Arc::new(request);
-        inner.requests.push(Arc::clone(&request));
-        drop(inner);
-        self.shared.came.notify_all();
-        (request, step)
-    }
 }
 
 /// The API. Dropping it closes it. Everything that can be asked of it is [`Recorder`]'s.
 #[derive(Debug)]
 pub struct MockApi {
     recorder: Recorder,
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+    _server: Server,
 }
 
 impl std::ops::Deref for MockApi {
@@ -244,47 +145,19 @@ impl MockApi {
     /// Starts one with these steps, on a port of its own.
     #[must_use]
     pub fn start(steps: impl IntoIterator<Item = Step>) -> Self {
-        let listener = StdListener::bind("127.0.0.1:0").unwrap();
-        listener.set_nonblocking(true).unwrap();
-        let inner = Inner {
-            steps: steps.into_iter().collect(),
-            summary: Step::text(SUMMARY),
-            default: Step::text(DEFAULT),
-            requests: Vec::new(),
-        };
-        let shared = Arc::new(Shared { inner: Mutex::new(inner), came: Condvar::new() });
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        let recorder = Recorder { shared, url };
-        let app = Router::new().fallback(serve).with_state(recorder.clone());
-        let (stop, stopped) = oneshot::channel::<()>();
-        let thread = std::thread::spawn(move || {
-            let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-            runtime.block_on(async {
-                let listener = TcpListener::from_std(listener).unwrap();
-                let server = axum::serve(listener, app).into_future();
-                tokio::select! {
-                    ended = server => ended.unwrap(),
-                    _ = stopped => {}
-                }
-            });
+        let steps = steps.into_iter().collect();
+        let mut recorder = None;
+        let server = Server::start(|url| {
+            let new = Recorder::new(url, steps, Step::text(SUMMARY), Step::text(DEFAULT));
+            Router::new().fallback(serve).with_state(recorder.insert(new).clone())
         });
-        Self { recorder, stop: Some(stop), thread: Some(thread) }
+        Self { recorder: recorder.unwrap(), _server: server }
     }
 
     /// A handle that outlives a borrow.
     #[must_use]
     pub fn recorder(&self) -> Recorder {
         self.recorder.clone()
-    }
-}
-
-impl Drop for MockApi {
-    fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            let ended = thread.join();
-            assert!(ended.is_ok() || std::thread::panicking(), "the mock API panicked");
-        }
     }
 }
 
@@ -312,6 +185,7 @@ async fn serve(State(api): State<Recorder>, request: HttpRequest<Body>) -> Respo
             body,
             body_bytes: bytes.len(),
         });
+        let step = step.unwrap_or_else(|| Step::text("ok"));
         if let Some(gate) = &step.gate {
             gate.pass().await;
         }
@@ -326,42 +200,7 @@ async fn serve(State(api): State<Recorder>, request: HttpRequest<Body>) -> Respo
             _ => answer(&step, &request.body, tokens),
         }
     };
-    Response::builder()
-        .status(answer.status)
-        .header("content-type", answer.content_type)
-        .header("request-id", "req_mock")
-        .body(match answer.rest {
-            Some((gate, rest)) => two_parts(answer.body, gate, rest),
-            None => Body::from(answer.body),
-        })
-        .unwrap()
-}
-
-/// A body whose second part comes when the gate is opened.
-fn two_parts(first: String, gate: Gate, second: String) -> Body {
-    let (send, parts) = mpsc::unbounded_channel();
-    tokio::spawn(async move {
-        let _gone = send.send(first);
-        gate.pass().await;
-        let _gone = send.send(second);
-    });
-    Body::new(Parts { parts })
-}
-
-struct Parts {
-    parts: mpsc::UnboundedReceiver<String>,
-}
-
-impl hyper::body::Body for Parts {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        self.parts.poll_recv(context).map(|part| part.map(|part| Ok(Frame::data(part.into()))))
-    }
+    answer.into_response()
 }
 
 #[cfg(test)]
@@ -385,7 +224,7 @@ mod tests {
     /// The text that a request gets.
     fn text(api: &MockApi, request: Request) -> String {
         let (request, step) = api.note(request);
-        let answer = answer(&step, &request.body, 1);
+        let answer = answer(&step.unwrap(), &request.body, 1);
         let message: Value = serde_json::from_str(&answer.body).unwrap();
         message["content"][0]["text"].as_str().unwrap().to_owned()
     }

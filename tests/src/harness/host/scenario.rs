@@ -9,9 +9,9 @@ use super::setup::Host;
 use super::step::{Call, Step};
 
 /// Results of one round of [`long_work`].
-const ROUND_RESULTS: usize = 5;
+pub(super) const ROUND_RESULTS: usize = 5;
 /// Rounds at the end whose results are too recent for the rules.
-const ROUNDS_RECENT: usize = 2;
+pub(super) const ROUNDS_RECENT: usize = 2;
 
 /// A long piece of work, and what the rules make of it.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ pub fn source(name: &str) -> String {
 }
 
 /// A log of 20 lines, one of which has a name that the model says later: [`incident`].
-fn log(name: &str) -> String {
+pub(super) fn log(name: &str) -> String {
     let mut text = String::new();
     for line in 0..20 {
         writeln!(text, "{line:02} request of {name} took {} ms", line * 7 % 10).unwrap();
@@ -47,7 +47,7 @@ fn log(name: &str) -> String {
     text
 }
 
-fn incident(name: &str) -> String {
+pub(super) fn incident(name: &str) -> String {
     format!("incident_{name}")
 }
 

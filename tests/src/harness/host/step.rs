@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use tokio::sync::watch;
 
+use super::gate::Gate;
 use super::mock_api::{Kind, Request};
+use super::recorder::Fits;
 
 /// A tool call of a step.
 #[derive(Debug, Clone)]
@@ -29,35 +30,6 @@ impl Call {
     pub fn id(mut self, id: &str) -> Self {
         self.id = Some(id.to_owned());
         self
-    }
-}
-
-/// Holds an answer back until the test lets it go.
-#[derive(Debug, Clone)]
-pub struct Gate {
-    open: Arc<watch::Sender<bool>>,
-}
-
-impl Default for Gate {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl Gate {
-    #[must_use]
-    pub fn new() -> Self {
-        Self { open: Arc::new(watch::Sender::new(false)) }
-    }
-
-    /// Lets go what waits, and all that comes later.
-    pub fn open(&self) {
-        self.open.send_replace(true);
-    }
-
-    pub(super) async fn pass(&self) {
-        let mut opened = self.open.subscribe();
-        drop(opened.wait_for(|open| *open).await);
     }
 }
 
@@ -232,8 +204,10 @@ impl Step {
             last.is_some_and(|message| super::wire::all_text(message).contains(&text))
         })
     }
+}
 
-    pub(super) fn fits(&self, request: &Request) -> bool {
+impl Fits<Request> for Step {
+    fn fits(&self, request: &Request) -> bool {
         let taker = match request.kind {
             Kind::Summary => Taker::Summary,
             _ if request.agent.is_some() => Taker::Agent,

@@ -1,0 +1,8 @@
+//! The real Codex against a scripted API: what it sends and writes, and when.
+//!
+//! Without the host these tests end at once, with a line that says how to run them.
+
+mod daemon;
+mod harness;
+mod hooks;
+mod read;
