@@ -3,6 +3,7 @@
 //! Without the host these tests end at once, with a line that says how to run them.
 
 mod daemon;
+mod delivery;
 mod harness;
 mod hooks;
 mod read;
