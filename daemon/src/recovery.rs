@@ -27,8 +27,8 @@ pub use track::{Moment, Stage, Track};
 use crate::sessions::SessionKey;
 use crate::store::Store;
 
-/// A hook waits no longer for the disk: the host waits for the hook.
-const SOON: Duration = Duration::from_millis(250);
+/// A hook waits no longer for what is not an answer: the host waits for the hook.
+const SOON: Duration = Duration::from_millis(if cfg!(test) { 20_000 } else { 250 });
 /// Nor does a person.
 const PATIENT: Duration = Duration::from_secs(2);
 
@@ -72,7 +72,7 @@ impl Recovery {
         }
     }
 
-    /// `None` if there is no answer within `patience`.
+    /// `None` if there is no answer within `patience`; what was asked for is done all the same.
     async fn ask<T: Send + 'static>(
         &self,
         patience: Duration,
@@ -120,9 +120,22 @@ impl Recovery {
         .flatten()
     }
 
-    /// What the agent of a thread that shows `seen` compactions is to get now, at most once.
-    pub async fn due(&self, key: SessionKey, seen: u64, moment: Moment) -> Option<String> {
-        self.ask(SOON, move |shelf, give| shelf.due(&key, seen, moment, give)).await.flatten()
+    /// What the agent of a thread that shows `seen` compactions is to get now, at most once. What does not
+    /// come within `patience` is not taken.
+    pub async fn due(
+        &self,
+        key: SessionKey,
+        seen: u64,
+        moment: Moment,
+        patience: Duration,
+    ) -> Option<String> {
+        self.ask(patience, move |shelf, give| {
+            if !give.is_closed() {
+                shelf.due(&key, seen, moment, |text| give.send(text).is_ok());
+            }
+        })
+        .await
+        .flatten()
     }
 
     /// How far the newest text of a thread is.

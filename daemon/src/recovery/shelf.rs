@@ -5,8 +5,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant, SystemTime};
 
-use tokio::sync::oneshot;
-
 use super::{Moment, Open, Stage, Track, files};
 use crate::sessions::SessionKey;
 use crate::store::{Store, StoreError};
@@ -143,22 +141,19 @@ impl Shelf {
         self.change(key, &from, &to).then_some(number)
     }
 
-    /// Hands out what is due, unless nobody waits for it any more.
+    /// Hands out what is due. `give` says whether it was taken.
     pub(super) fn due(
         &mut self,
         key: &SessionKey,
         seen: u64,
         moment: Moment,
-        give: oneshot::Sender<Option<String>>,
+        give: impl FnOnce(Option<String>) -> bool,
     ) {
-        if give.is_closed() {
-            return;
-        }
         let Some((text, due)) = self.take(key, seen, moment) else {
-            let _gone = give.send(None);
+            give(None);
             return;
         };
-        if give.send(Some(text)).is_ok() {
+        if give(Some(text)) {
             return;
         }
         // It did not go out: the next hook may take it.
@@ -200,7 +195,8 @@ impl Shelf {
         }
         self.cleaned = Some(Instant::now());
         let is_open = |bytes: &[u8]| files::parse(bytes).map_or(true, |track| track.is_open());
-        self.store.clean_recovery(is_open, SystemTime::now());
-        self.forget();
+        if self.store.clean_recovery(is_open, SystemTime::now()) {
+            self.forget();
+        }
     }
 }

@@ -90,17 +90,21 @@ impl Store {
     }
 
     /// Removes the texts of threads that did not change for a week, or for 30 days where `is_open` says of
-    /// the bytes of a thread that something in it was never delivered. What is none of ours stays.
-    pub fn clean_recovery(&self, is_open: impl Fn(&[u8]) -> bool, now: SystemTime) {
-        let Some(base) = self.state.as_deref().map(base) else { return };
+    /// the bytes of a thread that something in it was never delivered. What is none of ours stays. Says
+    /// whether anything was removed.
+    pub fn clean_recovery(&self, is_open: impl Fn(&[u8]) -> bool, now: SystemTime) -> bool {
+        let Some(base) = self.state.as_deref().map(base) else { return false };
         if own_folder(&base).is_err() {
-            return;
+            return false;
         }
+        let mut has_removed = false;
         for entry in fs::read_dir(&base).into_iter().flatten().flatten() {
-            if let Err(error) = clean_folder(&entry.path(), &is_open, now) {
-                tracing::warn!(%error, "old texts stay");
+            match clean_folder(&entry.path(), &is_open, now) {
+                Ok(removed) => has_removed |= removed,
+                Err(error) => tracing::warn!(%error, "old texts stay"),
             }
         }
+        has_removed
     }
 
     /// The folder with the texts of a thread. A link in its place could lead anywhere: it is refused, as is
@@ -129,9 +133,9 @@ fn clean_folder(
     folder: &Path,
     is_open: impl Fn(&[u8]) -> bool,
     now: SystemTime,
-) -> Result<(), StoreError> {
+) -> Result<bool, StoreError> {
     if own_folder(folder).is_err() {
-        return Ok(());
+        return Ok(false);
     }
     let thread = folder.join(THREAD);
     let changed = match fs::symlink_metadata(&thread) {
@@ -144,13 +148,14 @@ fn clean_folder(
     };
     let age = now.duration_since(changed).unwrap_or_default();
     if age <= DELIVERED_STAYS {
-        return Ok(());
+        return Ok(false);
     }
     let is_open = read(&thread, MAX_TEXT_BYTES)?.is_some_and(|bytes| is_open(&bytes));
     if is_open && age <= OPEN_STAYS {
-        return Ok(());
+        return Ok(false);
     }
-    remove_folder(folder).map_err(StoreError::of("remove the texts in", folder))
+    remove_folder(folder).map_err(StoreError::of("remove the texts in", folder))?;
+    Ok(true)
 }
 
 fn remove_folder(folder: &Path) -> io::Result<()> {
@@ -196,14 +201,14 @@ mod tests {
         assert_eq!(mode(&base.join("codex-open/thread.json")), 0o600);
         fs::write(base.join("codex-done/notes.txt"), "x").unwrap();
         let clean = |days: u32| {
-            store.clean_recovery(|bytes| bytes == b"open", SystemTime::now() + DAY * days);
+            store.clean_recovery(|bytes| bytes == b"open", SystemTime::now() + DAY * days)
         };
         let names = |id: &str| fs::read_dir(base.join(format!("codex-{id}"))).unwrap().count();
-        clean(6);
+        assert!(!clean(6));
         assert_eq!((names("open"), names("done")), (2, 3));
-        clean(8);
+        assert!(clean(8));
         assert_eq!((names("open"), names("done")), (2, 1), "what is not ours stays");
-        clean(31);
+        assert!(clean(31));
         assert!(!base.join("codex-open").exists());
         store.remove_recovery_text(&key("open"), 2).unwrap();
     }
@@ -218,7 +223,7 @@ mod tests {
         symlink(elsewhere.path(), base(state.path()).join("codex-a")).unwrap();
         assert!(store.save_recovery_text(&key("a"), 1, "x").is_err());
         assert!(store.remove_recovery_text(&key("a"), 1).is_err());
-        store.clean_recovery(|_| false, SystemTime::now() + DAY * 90);
+        assert!(!store.clean_recovery(|_| false, SystemTime::now() + DAY * 90));
         assert_eq!(fs::read_to_string(elsewhere.path().join("1.md")).unwrap(), "precious");
         assert!(Store::new(None, None).save_recovery(&key("a"), b"x").is_err());
         assert_eq!(Store::new(None, None).recovery(&key("a")).unwrap(), None);

@@ -4,10 +4,10 @@
 //! No hook of Codex can shape a compaction, and none names one: the rollout says which it is.
 
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
-use compactd_api::Host;
 use compactd_api::settings::OnManualCompact;
+use compactd_api::{HOOK_DEADLINE, Host};
 use serde_json::json;
 
 use super::super::App;
@@ -17,6 +17,9 @@ use crate::ledger::rough;
 use crate::recovery::{Moment, text};
 use crate::sessions::{Session, SessionKey};
 use crate::time::rfc3339;
+
+/// What the shim needs for itself: an answer that comes later than this is not read.
+const MARGIN: Duration = Duration::from_millis(100);
 
 /// The text to print, if any.
 pub(super) async fn answer(app: &Arc<App>, event: &str, input: &Input) -> Option<String> {
@@ -62,8 +65,10 @@ async fn due(
     event: &str,
     moment: Moment,
 ) -> Option<String> {
+    let begun = Instant::now();
     let seen = seen(app, session).await?;
-    let text = app.recovery.due(key, seen, moment).await?;
+    let patience = (HOOK_DEADLINE - MARGIN).saturating_sub(begun.elapsed());
+    let text = app.recovery.due(key, seen, moment, patience).await?;
     let output = json!({ "hookEventName": event, "additionalContext": text });
     serde_json::to_string(&json!({ "hookSpecificOutput": output })).ok()
 }
