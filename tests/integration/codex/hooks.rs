@@ -7,7 +7,7 @@ use compactd_tests::harness::{Home, eventually};
 use serde_json::{Value, json};
 
 /// Hooks that tell where a compaction is among turns and prompts.
-const EVENTS: &[&str] = &[
+pub(super) const EVENTS: &[&str] = &[
     "PreCompact",
     "PostCompact",
     "SessionStart",

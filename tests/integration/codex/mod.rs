@@ -7,3 +7,4 @@ mod delivery;
 mod harness;
 mod hooks;
 mod read;
+mod terminal;

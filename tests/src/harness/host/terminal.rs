@@ -1,7 +1,8 @@
 //! An interactive session of the host, in a tmux of its own.
 
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::fmt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,12 +15,21 @@ use super::setup::{Host, SessionId};
 const LOOK: Duration = Duration::from_millis(40);
 
 /// A session on a screen. Dropping it ends the tmux server that holds it, and so the host.
-#[derive(Debug)]
 pub struct Terminal {
+    /// The session's id; of a new thread of Codex nothing, for the host chooses it.
     pub id: String,
-    host: Host,
+    clean: Box<Clean>,
     tmux: PathBuf,
     socket: PathBuf,
+}
+
+/// Sets a command's environment and folder.
+type Clean = dyn Fn(&mut Command) + Send + Sync;
+
+impl fmt::Debug for Terminal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Terminal").field("id", &self.id).finish_non_exhaustive()
+    }
 }
 
 /// Where tmux is. Without it a test ends at once, with a line that says so.
@@ -43,26 +53,42 @@ impl Terminal {
     pub(super) fn start(host: &Host, session: &SessionId) -> Option<Self> {
         let tmux = tmux()?;
         host.welcome();
-        let socket = host.home().join(format!("{}.tmux", &session.text()[..8]));
-        let terminal = Self { id: session.text().to_owned(), host: host.clone(), tmux, socket };
-        let mut arguments: Vec<OsString> =
-            ["new-session", "-d", "-s", "host", "-x", "150", "-y", "50", "--"]
-                .map(Into::into)
-                .into();
-        arguments.push(host.binary.clone().into());
-        arguments.extend(host.arguments(session));
-        let started = terminal.tmux(&arguments);
-        assert!(started.status.success(), "{started:?}");
+        let (cleaner, id) = (host.clone(), session.text());
+        let clean = Box::new(move |command: &mut Command| cleaner.clean(command));
+        let arguments = host.arguments(session);
+        let terminal = Self::open(tmux, host.home(), id, &host.binary, arguments, clean);
         terminal.wait_until("the prompt", |screen| {
             screen.contains('❯') && !screen.contains("to confirm")
         });
         Some(terminal)
     }
 
+    /// A screen with a program on it. The session's id, as far as it is known, names the socket.
+    pub(super) fn open(
+        tmux: PathBuf,
+        home: &Path,
+        id: &str,
+        program: &Path,
+        program_arguments: Vec<OsString>,
+        clean: Box<Clean>,
+    ) -> Self {
+        let socket = home.join(format!("{}.tmux", id.get(..8).unwrap_or("new")));
+        let terminal = Self { id: id.to_owned(), clean, tmux, socket };
+        let mut arguments: Vec<OsString> =
+            ["new-session", "-d", "-s", "host", "-x", "150", "-y", "50", "--"]
+                .map(Into::into)
+                .into();
+        arguments.push(program.into());
+        arguments.extend(program_arguments);
+        let started = terminal.tmux(&arguments);
+        assert!(started.status.success(), "{started:?}");
+        terminal
+    }
+
     /// The server's environment, and so the host's, is the first command's.
     fn tmux<T: AsRef<OsStr>>(&self, arguments: &[T]) -> Output {
         let mut command = Command::new(&self.tmux);
-        self.host.clean(&mut command);
+        (self.clean)(&mut command);
         command
             .arg("-S")
             .arg(&self.socket)

@@ -30,6 +30,8 @@ pub enum Kind {
     CompactLocal,
     /// A sealed compaction: the last item is a `compaction_trigger`.
     CompactRemote,
+    /// A title for a thread on a screen, asked for in a thread of its own; takes no step.
+    Title,
     /// Anything else; takes no step.
     Other,
 }
@@ -88,6 +90,8 @@ fn kind_of(path: &str, body: &Value, about: &Value) -> Kind {
     let last = wire::input(body).last();
     if !path.ends_with("/responses") {
         Kind::Other
+    } else if about["thread_source"] == "thread_title" {
+        Kind::Title
     } else if last.is_some_and(|item| item["type"] == "compaction_trigger") {
         Kind::CompactRemote
     } else if about["request_kind"] == "compaction"
@@ -110,7 +114,7 @@ impl Asked for Request {
         match self.kind {
             Kind::Turn => Takes::Step,
             Kind::CompactLocal | Kind::CompactRemote => Takes::Summary,
-            Kind::Other => Takes::Nothing,
+            Kind::Title | Kind::Other => Takes::Nothing,
         }
     }
 
@@ -199,6 +203,7 @@ async fn serve(State(api): State<Recorder>, request: HttpRequest<Body>) -> Respo
     let body: Value = serde_json::from_slice(&bytes).unwrap_or_default();
     let request = Request::new(head.uri.path(), &head.headers, body, bytes.len());
     let (request, step) = api.note(request);
+    let step = step.or_else(|| (request.kind == Kind::Title).then(|| Step::text("A title")));
     let refused = |status: u16, message: &str| {
         Answer::json(status, &json!({"error": {"message": format!("mock: {message}")}}))
     };
@@ -262,6 +267,8 @@ mod tests {
         assert_eq!(text(&api, request(&said("Sum up."), &own_prompt)), SUMMARY);
         let sealed = text(&api, request(&json!({"type": "compaction_trigger"}), &own));
         assert!(!sealed.contains(SUMMARY), "{sealed}");
+        let title = request(&said("Say a title."), &json!({"thread_source": "thread_title"}));
+        assert_eq!((title.kind, title.takes()), (Kind::Title, Takes::Nothing));
         let kinds: Vec<Kind> = api.requests().iter().map(|request| request.kind).collect();
         assert_eq!(kinds[..4], [Kind::Turn; 4]);
         assert_eq!(kinds[4..7], [Kind::CompactLocal; 3]);

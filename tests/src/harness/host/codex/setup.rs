@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::super::super::home::Home;
+use super::super::terminal::{Terminal, tmux};
 use super::api::{Recorder, Responses};
 use super::app_server::AppServer;
 use super::exec::{Exec, Run};
@@ -94,6 +95,10 @@ enabled = false
 
 [projects."{}"]
 trust_level = "trusted"
+
+# On a screen the host asks else whether to change to a newer model.
+[notice.model_migrations]
+"{DIRECT}" = "gpt-6-sol"
 
 {tables}"#,
             work.display()
@@ -195,12 +200,10 @@ impl Codex {
         path
     }
 
-    /// The host with arguments of the test's own, such as `plugin list`, in an environment that has
-    /// nothing of ours but `PATH`, and in a process group of its own.
-    #[must_use]
-    pub fn command<T: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = T>) -> Command {
+    /// Clears a command's environment but for `PATH` and what the host needs, and its working
+    /// folder is set.
+    fn clean(&self, command: &mut Command) {
         let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
-        let mut command = Command::new(&self.binary);
         command
             .env_clear()
             .env("PATH", path)
@@ -211,9 +214,16 @@ impl Codex {
             .envs([("USER", "dev"), ("SHELL", "/bin/bash"), ("LANG", "C.UTF-8")])
             .env("TERM", "xterm-256color")
             .envs(self.env.iter().map(|(name, value)| (name, value)))
-            .current_dir(&self.work)
-            .process_group(0)
-            .args(arguments);
+            .current_dir(&self.work);
+    }
+
+    /// The host with arguments of the test's own, such as `plugin list`, in an environment that has
+    /// nothing of ours but `PATH`, and in a process group of its own.
+    #[must_use]
+    pub fn command<T: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = T>) -> Command {
+        let mut command = Command::new(&self.binary);
+        self.clean(&mut command);
+        command.process_group(0).args(arguments);
         command
     }
 
@@ -253,6 +263,33 @@ impl Codex {
     #[track_caller]
     pub fn fork(&self, thread: &str, prompt: &str) -> Run {
         Exec::start(self, self.exec_command(&["fork", thread, prompt])).finish()
+    }
+
+    /// Starts a new thread in a terminal; nothing without tmux.
+    #[must_use]
+    pub fn terminal(&self) -> Option<Terminal> {
+        self.open("", &[])
+    }
+
+    /// Goes on with a thread in a terminal; nothing without tmux.
+    #[must_use]
+    pub fn terminal_resumed(&self, thread: &str) -> Option<Terminal> {
+        self.open(thread, &["resume", thread])
+    }
+
+    fn open(&self, thread: &str, command: &[&str]) -> Option<Terminal> {
+        let tmux = tmux()?;
+        let cleaner = self.clone();
+        let clean = Box::new(move |command: &mut Command| cleaner.clean(command));
+        // Inline, all that was said is in the scrollback. Else the host puts a copy of itself into
+        // its home and starts a server from it, which stays when the terminal has ended.
+        let own = ["--no-alt-screen", "--disable", "daemon_auto_start"];
+        let mut arguments: Vec<OsString> = own.map(Into::into).into();
+        arguments.extend(self.arguments.iter().cloned());
+        arguments.extend(command.iter().map(Into::into));
+        let terminal = Terminal::open(tmux, &self.home, thread, &self.binary, arguments, clean);
+        terminal.wait_until("the prompt", |screen| screen.contains('›'));
+        Some(terminal)
     }
 
     /// The server that other front ends talk to: threads stay loaded in it.
