@@ -20,6 +20,7 @@ use tokio::sync::oneshot;
 use books::{Applied, Books};
 pub use seen::{Answered, Seen};
 pub use tell::line;
+pub(crate) use tell::rough;
 pub use track::{Changed, Track};
 
 use crate::sessions::SessionKey;

@@ -9,6 +9,7 @@ pub mod focus;
 pub mod follow;
 pub mod fork;
 pub mod ledger;
+pub mod recovery;
 pub mod routes;
 pub mod run;
 pub mod serve;

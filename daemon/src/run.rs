@@ -19,6 +19,7 @@ use compactd_transcript::Roots;
 
 use crate::follow::{self, Event, Follower};
 use crate::ledger::Ledger;
+use crate::recovery::Recovery;
 use crate::routes::{self, App};
 use crate::serve;
 use crate::sessions::Sessions;
@@ -60,6 +61,7 @@ pub async fn run(
     let rules = convert::settings(&setup.settings.rules);
     let budget_bytes = setup.settings.index.memory_mb * 1024 * 1024;
     let ledger = Arc::new(Ledger::start(setup.store.clone()));
+    let recovery = Arc::new(Recovery::start(setup.store.clone()));
     let sessions = Arc::new(Sessions::new(setup.roots, rules, setup.store, Arc::clone(&stats)));
     let bulk = Arc::new(Bulk::default());
     let app = Arc::new(App {
@@ -67,6 +69,8 @@ pub async fn run(
         stats: Arc::clone(&stats),
         bulk: Arc::clone(&bulk),
         ledger: Arc::clone(&ledger),
+        recovery: Arc::clone(&recovery),
+        on_manual_compact: setup.settings.codex.on_manual_compact,
         focus_chars: usize::try_from(setup.settings.focus.max_chars).unwrap_or(usize::MAX),
         profile: convert::profile(setup.settings.rules.profile).unwrap_or(Profile::Standard),
         budget_bytes,
@@ -86,6 +90,7 @@ pub async fn run(
     serve::activation::notify_stopping();
     workers.stop();
     ledger.stop();
+    recovery.stop();
     let left = served?;
     if left != serve::Unfinished::default() {
         tracing::warn!(connections = left.connections, tasks = left.tasks, "cut off at the end");
@@ -184,6 +189,7 @@ fn take(app: &App, changes: &mpsc::Sender<Change>, recent: Duration, event: Even
                         .filter(|tree| tree.host == host)
                         .all(|tree| std::fs::read_dir(&tree.path).is_ok())
             };
+            app.recovery.clean();
             store.clean_passes(|name| known.contains(name), is_whole, SystemTime::now());
         }
         Event::Degraded { reason } => {

@@ -1,9 +1,11 @@
-//! The only writer: index snapshots (which can be made again), pins and passes (which cannot).
+//! The only writer: index snapshots (which can be made again), pins, passes and texts that are kept for
+//! after a compaction (which cannot).
 //!
 //! Every file is written beside its place, synced and renamed, 0600 in folders 0700, so a crash or
 //! a full disk leaves the old file or the new one. Transcripts are never written.
 
 mod passes;
+mod recovery;
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read as _, Write as _};
@@ -268,6 +270,24 @@ fn read(path: &Path, max_bytes: u64) -> Result<Option<Vec<u8>>, StoreError> {
     let mut bytes = Vec::new();
     file.take(max_bytes).read_to_end(&mut bytes).map_err(StoreError::of("read", path))?;
     Ok(Some(bytes))
+}
+
+/// Whether a folder is there. A link in its place could lead anywhere: it is refused, as is another user's
+/// folder.
+fn own_folder(path: &Path) -> Result<bool, StoreError> {
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(StoreError::of("look at", path)(error)),
+        Ok(metadata) if is_own_folder(&metadata) => Ok(true),
+        Ok(_) => {
+            let kind = io::ErrorKind::PermissionDenied;
+            Err(StoreError::of("use", path)(io::Error::new(kind, "not a folder of ours")))
+        }
+    }
+}
+
+fn is_own_folder(metadata: &fs::Metadata) -> bool {
+    metadata.is_dir() && metadata.uid() == rustix::process::getuid().as_raw()
 }
 
 /// Puts `bytes` at `path`, whole or not at all.

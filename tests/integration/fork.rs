@@ -30,6 +30,7 @@ fn options(settings: &Settings, pins: &Pins, budget: Option<u64>) -> Options {
         budget,
         threshold: None,
         dry_run: false,
+        in_place: None,
     }
 }
 

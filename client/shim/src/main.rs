@@ -75,6 +75,9 @@ fn run(
     if !route.complete(if is_object { &input } else { b"" }, environment.has_plugin_root) {
         return "no event";
     }
+    if route.is_tool_of_root(&input) {
+        return "not for the daemon";
+    }
     let stream = match socket::connect(environment) {
         Ok(stream) => stream,
         Err(socket::Miss::Unusable) => return "unusable socket",

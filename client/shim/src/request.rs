@@ -47,6 +47,14 @@ impl Route {
         });
         self.event.is_some()
     }
+
+    /// A tool call of Codex that is no sub-agent's: these come with every call, and there is never
+    /// anything to say to one.
+    pub(crate) fn is_tool_of_root(&self, input: &[u8]) -> bool {
+        self.host == Some("codex")
+            && matches!(self.event.as_deref(), Some("PreToolUse" | "PostToolUse"))
+            && scan::string(input, b"agent_id").is_none_or(<[u8]>::is_empty)
+    }
 }
 
 /// An event name goes into the path as it is, so that only letters, digits, `-` and `_` may.
@@ -127,6 +135,21 @@ mod tests {
         check(r#"{"transcript_path":null,"hook_event_name":"Stop"}"#, true, "codex", Some("Stop"));
         check(r#"{"hook_event_name":"a/b"}"#, false, "claude", None);
         check("", false, "claude", None);
+    }
+
+    #[test]
+    fn tool_calls_of_a_root_thread_stay_here() {
+        let check = |host: &str, event: &str, input: &str| {
+            parse(&[host, event]).unwrap().is_tool_of_root(input.as_bytes())
+        };
+        let root = r#"{"session_id":"a","tool_input":{"agent_id":"b"}}"#;
+        assert!(check("codex", "PreToolUse", root) && check("codex", "PostToolUse", root));
+        assert!(check("codex", "PreToolUse", r#"{"agent_id":""}"#));
+        assert!(check("codex", "PreToolUse", r#"{"agent_id":null}"#));
+        assert!(check("codex", "PreToolUse", "no json"));
+        assert!(!check("codex", "PreToolUse", r#"{"agent_id":"b"}"#));
+        assert!(!check("codex", "PostToolUse", r#"{"tool_input":{},"agent_id":"b"}"#));
+        assert!(!check("codex", "UserPromptSubmit", root) && !check("claude", "PreToolUse", root));
     }
 
     #[test]

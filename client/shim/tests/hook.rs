@@ -206,6 +206,23 @@ fn host_and_event_may_come_from_the_input() {
 }
 
 #[test]
+fn a_tool_call_of_a_root_thread_of_codex_connects_to_nothing() {
+    let home = Home::new();
+    let requests = serve(home.listen(), ok(b"x"));
+    let root = br#"{"session_id":"a","tool_input":{"agent_id":"b"},"agent_id":""}"#;
+    for event in ["PreToolUse", "PostToolUse"] {
+        let output = run(&mut home.shim(&["codex", event]), root);
+        assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(0), &b""[..]));
+    }
+    assert_eq!(home.outcomes(), ["not for the daemon"; 2]);
+    // The listener takes one request only: it is this one.
+    let agent = br#"{"session_id":"a","agent_id":"b"}"#;
+    assert_eq!(run(&mut home.shim(&["codex", "PostToolUse"]), agent).stdout, b"x");
+    let head = requests.recv_timeout(PATIENCE).unwrap().head;
+    assert!(head.starts_with("POST /v1/hooks/codex/PostToolUse HTTP/1.1\r\n"), "{head}");
+}
+
+#[test]
 fn an_input_that_is_no_object_is_null() {
     for input in [&b"hello"[..], b"", b"[1]", b" \n", b"\xff\xfe"] {
         let home = Home::new();

@@ -68,7 +68,8 @@ fn each_hook_names_its_own_event() {
         assert!(text.contains(&format!("\"args\":[\"claude\",\"{event}\"]")), "{event}");
     }
     let text = fs::read_to_string(plugin("codex/hooks/hooks.json")).unwrap();
-    for event in claude.iter().chain(&["SubagentStart", "SubagentStop"]) {
+    let codex = ["PreToolUse", "PostToolUse", "SubagentStart", "SubagentStop"];
+    for event in claude.iter().chain(&codex) {
         assert!(text.contains(&format!("\"{event}\": [\n")), "{event}");
         let command = format!("\"\\\"${{PLUGIN_ROOT}}/bin/compactd-hook\\\" codex {event}\"");
         assert!(text.contains(&command), "{event}");

@@ -39,6 +39,7 @@ pub(super) fn run(args: &ForkArgs, ui: &Ui) -> Result<(), Error> {
         pins: pins_of(&config, &roots, &source)?,
         budget: args.budget,
         dry_run: args.dry_run,
+        in_place: None,
     };
     let answer = compactd_fork::fork(&absolute(&source), &options)?;
     if args.json {

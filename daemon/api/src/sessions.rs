@@ -264,6 +264,9 @@ pub struct SessionDetails {
     /// the host has not written it down yet.
     #[serde(default)]
     pub compaction: u64,
+    /// The text that its agent gets behind a compaction of the host, where one was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recovery: Option<Recovery>,
     /// How often its index was built again.
     pub rebuilds: u64,
     /// Pins that the person set.
@@ -273,6 +276,27 @@ pub struct SessionDetails {
     /// `state: broken`: why, without content.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
+}
+
+/// How far the newest text is that an agent gets behind a compaction of its host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recovery {
+    /// Number of the compaction that it is for.
+    pub compaction: u64,
+    /// How far it is.
+    pub state: RecoveryState,
+}
+
+words! {
+    /// How far a text for after a compaction is.
+    RecoveryState {
+        /// It was written; the compaction is not over, or came to nothing.
+        Kept = "kept",
+        /// The compaction is over, the agent has not got it yet.
+        Pending = "pending",
+        /// The agent got it.
+        Delivered = "delivered",
+    }
 }
 
 /// Query of `GET /v1/sessions/{id}/explain`.

@@ -25,6 +25,8 @@ pub struct Settings {
     pub rules: Rules,
     /// `[focus]`
     pub focus: Focus,
+    /// `[codex]`
+    pub codex: Codex,
     /// `[watch]`
     pub watch: Watch,
     /// `[log]`
@@ -107,6 +109,29 @@ pub struct Focus {
 impl Default for Focus {
     fn default() -> Self {
         Self { max_chars: 2_000 }
+    }
+}
+
+/// What is particular to Codex.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Codex {
+    /// What is done when a person compacts.
+    pub on_manual_compact: OnManualCompact,
+}
+
+impl Default for Codex {
+    fn default() -> Self {
+        Self { on_manual_compact: OnManualCompact::Native }
+    }
+}
+
+words! {
+    /// What is done when a person compacts a thread of Codex.
+    OnManualCompact {
+        /// The host compacts.
+        Native = "native",
+        /// A fork is prepared, and the person is told how to resume it.
+        Fork = "fork",
     }
 }
 

@@ -31,7 +31,8 @@ const MAX_TEXT_BYTES: usize = 16 * 1024;
 /// How the row begins that Claude Code writes in the person's name when a turn is stopped.
 const INTERRUPTED: &str = "[Request interrupted";
 
-const HEAD: &str = "Keep these exactly, character for character:";
+/// How the text begins.
+pub const HEAD: &str = "Keep these exactly, character for character:";
 
 /// What was read again, and what it came to.
 #[derive(Debug, Default)]

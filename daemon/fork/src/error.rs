@@ -71,6 +71,12 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// Asked for in the place of a compaction, and nothing would go.
+    #[error("nothing in the history can go: it was used later, is new, or is protected")]
+    NothingGoes,
+    /// Asked for in the place of a compaction, and not ready in time.
+    #[error("the thread is too long to be forked while the host waits")]
+    Late,
     /// Lines that are too long to be held were passed over.
     #[error("{lines} records of the source are longer than 8 MiB and would be lost")]
     TooLong {
@@ -126,6 +132,7 @@ impl Error {
                 "resume the thread itself, with `codex resume`".into()
             }
             Self::Empty { .. } => "give a thread with at least one message".into(),
+            Self::NothingGoes | Self::Late => "`compactctl fork` makes one at any time".into(),
             Self::TooLong { .. } => "resume the thread itself, with `codex resume`".into(),
             Self::Check { .. } => "nothing was left behind; please report this".into(),
             Self::Write { .. } => "nothing was left behind; check the folder and the disk".into(),

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use compactd_api::fork::{ForkAnswer, ForkCounters, ForkSource};
 use compactd_core::record::Host;
@@ -21,6 +22,7 @@ use crate::error::Error;
 use crate::history::Item;
 use crate::intake::{Intake, record};
 use crate::lock;
+use crate::rewrite::Gone;
 use crate::write::{Draft, Moment};
 
 /// How to fork.
@@ -41,6 +43,8 @@ pub struct Options {
     pub threshold: Option<u64>,
     /// Decide and check only.
     pub dry_run: bool,
+    /// For a fork in the place of a compaction: only if something goes, and not later than this.
+    pub in_place: Option<Instant>,
 }
 
 /// The line that goes on with a thread.
@@ -87,6 +91,9 @@ pub fn fork(source: &Path, options: &Options) -> Result<ForkAnswer, Error> {
         let draft = Draft::start(&home, &identity.id, &moment)?;
         let (answer, items) = job.run(BufWriter::new(draft.file()))?;
         check::read_back(draft.path(), &items, answer.records, identity.is_paginated)?;
+        if options.in_place.is_some_and(|until| Instant::now() > until) {
+            return Err(Error::Late);
+        }
         (answer, draft.publish(source)?)
     };
     answer.path = path.to_string_lossy().into_owned();
@@ -200,6 +207,9 @@ impl Job<'_> {
         check::items(&intake.history.items)?;
         intake.index.settle();
         let decided = self.decide(&mut intake);
+        if self.options.in_place.is_some() && decided.gone == Gone::default() {
+            return Err(Error::NothingGoes);
+        }
         intake.history.pair();
         check::items(&intake.history.items)?;
         let tokens_after =

@@ -36,7 +36,7 @@ pub fn line(item: &PassItem, session: &str) -> String {
 }
 
 /// A number in thousands or millions once it is large.
-fn rough(value: u64) -> String {
+pub(crate) fn rough(value: u64) -> String {
     let scaled = |unit: u64, name: &str| {
         let tenths = value.saturating_add(unit / 20) / (unit / 10);
         if tenths < 100 && !tenths.is_multiple_of(10) {

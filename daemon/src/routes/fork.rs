@@ -23,8 +23,12 @@ pub(super) async fn fork(
     let wish = Wish::of(&request).ok_or(ErrorCode::ProfileUnknown)?;
     let session = find(&app, &request.session).await?;
     // A fork is begun and ended whether or not the caller stays.
-    let made = tasks.detached(async move { fork::fork(&app, &session, wish).await }).await;
-    Ok(json(&made??))
+    let work = async move {
+        let _held = session.hold();
+        tokio::task::spawn_blocking(move || fork::fork(&app, &session, wish)).await
+    };
+    let made = tasks.detached(work).await?.map_err(ApiError::internal)?;
+    Ok(json(&made?))
 }
 
 /// The thread that an id, or the beginning of one, leads to.

@@ -1,7 +1,11 @@
 //! `POST /v1/hooks/{host}/{event}`: the shim's door. A hook makes its session known at once, before
-//! the file system says so, and tells the ledger what the host does; few are answered with text.
+//! the file system says so, and tells what the host does; few are answered with text. What an event
+//! means is its host's.
 //!
 //! Whatever goes wrong here is a line in the log and an answer without text: the host goes on.
+
+mod claude;
+mod codex;
 
 use std::path::Path as FilePath;
 use std::sync::Arc;
@@ -17,8 +21,6 @@ use serde::Deserialize;
 use super::App;
 use super::passes::boundaries;
 use super::sessions::{current, ready};
-use crate::focus::focus;
-use crate::ledger::line;
 use crate::serve::{ApiError, RawBody, Tasks};
 use crate::sessions::{Session, SessionKey, Sessions};
 
@@ -35,7 +37,22 @@ struct Input {
     agent_transcript_path: Option<String>,
     agent_type: Option<String>,
     source: Option<String>,
+    trigger: Option<String>,
+    model: Option<String>,
     compact_summary: Option<String>,
+}
+
+impl Input {
+    /// The sub-agent whose hook it is.
+    fn agent(&self) -> Option<&String> {
+        self.agent_id.as_ref().filter(|id| !id.is_empty())
+    }
+
+    /// Whose hook it is: a sub-agent has a context of its own.
+    fn key(&self, host: Host) -> Option<SessionKey> {
+        let id = self.agent().or(self.session_id.as_ref())?.clone();
+        ids::is_id(&id).then_some(SessionKey { host: convert::host(host)?, id })
+    }
 }
 
 pub(super) async fn hook(
@@ -49,10 +66,16 @@ pub(super) async fn hook(
     let request: HookRequest<'_> = body.json()?;
     let input: Input =
         request.input.and_then(|input| serde_json::from_str(input.get()).ok()).unwrap_or_default();
-    // The shim may go away at any time; what the ledger learns must not depend on that.
+    // The shim may go away at any time; what is learned from a hook must not depend on that.
     let app_there = Arc::clone(&app);
-    let text = tasks.detached(async move { answer(&app_there, host, &event, input).await }).await;
-    let text = text.unwrap_or_else(|error| {
+    let text = tasks.detached(async move {
+        match host {
+            Host::Claude => claude::answer(&app_there, &event, &input).await,
+            Host::Codex => codex::answer(&app_there, &event, &input).await,
+            Host::Other => None,
+        }
+    });
+    let text = text.await.unwrap_or_else(|error| {
         tracing::warn!(?error, "a hook could not be answered");
         None
     });
@@ -69,68 +92,22 @@ pub(super) async fn hook(
     })
 }
 
-/// The text to print, if any.
-async fn answer(app: &Arc<App>, host: Host, event: &str, input: Input) -> Option<String> {
-    // Every native compaction ends with one of these, for no sub-agent at all.
-    if event == "SubagentStop" && input.agent_type.as_deref() == Some("") {
-        return None;
-    }
-    let mut session = None;
+/// Makes the sessions known whose files a hook names; gives the one whose hook it is. A sub-agent's hook
+/// may name the file of its session: its own is found by its id.
+fn register(app: &App, key: &SessionKey, input: &Input) -> Option<Arc<Session>> {
+    let mut found = None;
     for path in [&input.transcript_path, &input.agent_transcript_path].into_iter().flatten() {
-        let registered = register(app, FilePath::new(path));
-        session = session.or(registered);
-    }
-    let key = key(host, &input)?;
-    // A sub-agent's hook names the file of its session: its own is found by its id.
-    let session = app.sessions.get(&key).or(session.filter(|session| session.key == key));
-    if host != Host::Claude {
-        return None;
-    }
-    match event {
-        "PreCompact" => before(app, key, session?).await,
-        "PostCompact" => {
-            let is_empty = input.compact_summary.as_deref()?.is_empty();
-            let seen = seen(app, session.as_ref()).await;
-            app.ledger.after(key, is_empty, seen).await;
-            None
+        let Some(session) = app.sessions.at_path(FilePath::new(path)) else { continue };
+        app.sessions.touch(&session);
+        if !Sessions::is_ready(&session) {
+            app.bulk.push(Arc::clone(&session));
         }
-        "SessionStart" if input.source.as_deref() == Some("compact") => {
-            let seen = seen(app, session.as_ref()).await;
-            let item = app.ledger.started(key.clone(), seen).await?;
-            let line = line(&item, &short(app, &key.id));
-            serde_json::to_string(&serde_json::json!({ "systemMessage": line })).ok()
-        }
-        "SessionEnd" => {
-            app.ledger.closed(key, session.as_deref().and_then(boundaries));
-            None
-        }
-        _ => None,
+        found = found.or(Some(session).filter(|session| session.key == *key));
     }
+    app.sessions.get(key).or(found)
 }
 
-/// Whose hook it is: a sub-agent has a context of its own.
-fn key(host: Host, input: &Input) -> Option<SessionKey> {
-    let id = input.agent_id.clone().filter(|id| !id.is_empty()).or(input.session_id.clone())?;
-    ids::is_id(&id).then_some(SessionKey { host: convert::host(host)?, id })
-}
-
-/// The host is about to ask for its own summary: the focus text, unless a plugin handed it over.
-async fn before(app: &Arc<App>, key: SessionKey, session: Arc<Session>) -> Option<String> {
-    let seen = seen(app, Some(&session)).await;
-    if app.ledger.before(key, seen.map(|seen| seen + 1)).await {
-        return None;
-    }
-    seen?;
-    let app = Arc::clone(app);
-    let held = session.hold();
-    let written = tokio::task::spawn_blocking(move || {
-        let _held = held;
-        focus(&app, &session)
-    });
-    written.await.ok().flatten()
-}
-
-/// Boundaries that the transcript has now; `None` if it is not read in time.
+/// Compactions that the transcript shows now; `None` if it is not read in time.
 async fn seen(app: &Arc<App>, session: Option<&Arc<Session>>) -> Option<u64> {
     let session = session?;
     let _held = session.hold();
@@ -140,29 +117,4 @@ async fn seen(app: &Arc<App>, session: Option<&Arc<Session>>) -> Option<u64> {
     });
     read.await.ok().flatten()?;
     boundaries(session)
-}
-
-/// So much of an id that it leads to one session.
-fn short(app: &App, id: &str) -> String {
-    let ids: Vec<String> = app
-        .sessions
-        .all()
-        .iter()
-        .map(|session| session.key.id.clone())
-        .filter(|other| other != id)
-        .collect();
-    (8..id.len())
-        .filter_map(|length| id.get(..length))
-        .find(|short| !ids.iter().any(|other| other.starts_with(short)))
-        .unwrap_or(id)
-        .to_owned()
-}
-
-fn register(app: &App, path: &FilePath) -> Option<Arc<Session>> {
-    let session = app.sessions.at_path(path)?;
-    app.sessions.touch(&session);
-    if !Sessions::is_ready(&session) {
-        app.bulk.push(Arc::clone(&session));
-    }
-    Some(session)
 }

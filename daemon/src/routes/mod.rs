@@ -15,9 +15,11 @@ use std::time::{Instant, SystemTime};
 use axum::Router;
 use axum::routing::{get, post};
 use compactd_api::routes;
+use compactd_api::settings::OnManualCompact;
 use compactd_core::rules::Profile;
 
 use crate::ledger::Ledger;
+use crate::recovery::Recovery;
 use crate::sessions::Sessions;
 use crate::stats::Stats;
 use crate::workers::Bulk;
@@ -33,6 +35,10 @@ pub struct App {
     pub bulk: Arc<Bulk>,
     /// What became of the compactions that were answered.
     pub ledger: Arc<Ledger>,
+    /// What agents get behind a compaction of their host.
+    pub recovery: Arc<Recovery>,
+    /// What is done when a person compacts a thread of Codex.
+    pub on_manual_compact: OnManualCompact,
     /// Length of a focus text in characters.
     pub focus_chars: usize,
     /// The rules used where a request names none.

@@ -178,6 +178,7 @@ pub(super) async fn details(
         index_bytes: session.index_bytes(),
         boundaries: 0,
         compaction: 0,
+        recovery: None,
         rebuilds: 0,
         pins: (pins.ids.len() + pins.files.len()) as u64,
         skipped: SkipCounts::default(),
@@ -202,6 +203,7 @@ pub(super) async fn details(
         Known::Cold => {}
     }
     let told = app.ledger.list(session.key.clone(), boundaries(&session)).await;
+    details.recovery = app.recovery.shown(session.key.clone(), boundaries(&session)).await;
     details.compaction = told.map_or(0, |(_, compaction)| compaction).max(details.boundaries);
     Ok(json(&details))
 }

@@ -3,14 +3,13 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use compactd_api::passes;
 use compactd_core::record::Host;
 
-use super::{NEW, Store, StoreError, read, write};
+use super::{NEW, Store, StoreError, is_own_folder, own_folder, read, write};
 use crate::sessions::SessionKey;
 
 /// A file of a pass that is larger is none of ours: the largest contexts have some thousand results.
@@ -151,22 +150,12 @@ impl Store {
         }
     }
 
-    /// The folder with the passes of a session. A link in its place could lead anywhere: it is refused,
-    /// as is another user's folder.
+    /// The folder with the passes of a session; an error where something else is in its place.
     fn passes_folder(&self, key: &SessionKey) -> Result<Option<PathBuf>, StoreError> {
         let Some(state) = &self.state else { return Ok(None) };
         let folder = passes::folder(state, key.host, &key.id);
-        for part in [passes::base(state), folder.clone()] {
-            match fs::symlink_metadata(&part) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => break,
-                Err(error) => return Err(StoreError::of("look at", &part)(error)),
-                Ok(metadata) if is_own_folder(&metadata) => {}
-                Ok(_) => {
-                    let kind = io::ErrorKind::PermissionDenied;
-                    let refused = io::Error::new(kind, "not a folder of ours");
-                    return Err(StoreError::of("use", &part)(refused));
-                }
-            }
+        if own_folder(&passes::base(state))? {
+            own_folder(&folder)?;
         }
         Ok(Some(folder))
     }
@@ -210,10 +199,6 @@ fn remove_folder(folder: &Path) -> io::Result<()> {
         fs::remove_dir(folder)?;
     }
     Ok(())
-}
-
-fn is_own_folder(metadata: &fs::Metadata) -> bool {
-    metadata.is_dir() && metadata.uid() == rustix::process::getuid().as_raw()
 }
 
 /// Whether a new file may take the place of what is at `path`: nothing, a file that `parse` knows, or a

@@ -4,6 +4,7 @@
 
 mod daemon;
 mod fork;
+mod delivery;
 mod harness;
 mod hooks;
 mod install;

@@ -2,6 +2,7 @@
 //! process itself matters.
 
 mod api;
+mod codex_hooks;
 mod equality;
 mod hostile;
 mod ledger;

@@ -171,6 +171,20 @@ impl Codex {
         self
     }
 
+    /// The person says something.
+    pub fn prompt(&mut self, text: &str) -> &mut Self {
+        let content = json!([{"type": "input_text", "text": text}]);
+        let item = json!({"type": "message", "role": "user", "content": content});
+        self.line("response_item", &item)
+    }
+
+    /// The host compacted: a summary stands in the place of all before.
+    pub fn compacted(&mut self, summary: &str) -> &mut Self {
+        let content = json!([{"type": "input_text", "text": summary}]);
+        let item = json!({"type": "message", "role": "user", "content": content});
+        self.line("compacted", &json!({"message": summary, "replacement_history": [item]}))
+    }
+
     /// A command and its output.
     pub fn shell(&mut self, id: &str, command: &str, output: &str) -> &mut Self {
         let arguments = json!({"command": ["bash", "-lc", command]}).to_string();

@@ -10,7 +10,7 @@ use super::schema::{
 };
 use crate::compact::Outcome;
 use crate::error::ErrorCode;
-use crate::sessions::{SessionState, WatchMode};
+use crate::sessions::{RecoveryState, SessionState, WatchMode};
 use crate::words::{CallFate, DecisionKind, History, Host, Level, Profile, Role, Trigger};
 use crate::{IDS_MAX, PROTOCOL};
 
@@ -311,6 +311,11 @@ fn sessions() -> Value {
                 integer(),
                 "Number of its newest compaction that is known to have happened.",
             ),
+            may(
+                "recovery",
+                reference("Recovery"),
+                "The text that its agent gets behind a compaction of the host, where one was kept.",
+            ),
             must("rebuilds", integer(), "How often its index was built again."),
             must("pins", integer(), "Pins that the person set."),
             must("skipped", reference("SkipCounts"), "Lines that held nothing for the index."),
@@ -324,6 +329,10 @@ fn sessions() -> Value {
         ]),
         "SessionItem": session_item(),
         "SessionDetails": details,
+        "Recovery": object("How far the newest text is that an agent gets behind a compaction of its host.", [
+            must("compaction", integer(), "Number of the compaction that it is for."),
+            must("state", words(RecoveryState::ALL), "`kept`: written; the compaction is not over, or came to nothing. `pending`: it is over, the agent has not got the text yet. `delivered`: the agent got it."),
+        ]),
     })
 }
 

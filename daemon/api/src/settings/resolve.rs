@@ -262,7 +262,7 @@ fn unknown(name: &str) -> UnknownKey {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::LogFormat;
+    use crate::settings::{LogFormat, OnManualCompact};
     use crate::words::Profile;
 
     fn run(
@@ -315,6 +315,8 @@ mod tests {
             profile = "reference"
             min_removal_fraction = 1
             rerunnable = ["make list"]
+            [codex]
+            on_manual_compact = "fork"
             [log]
             format = "json"
         "#;
@@ -329,7 +331,7 @@ mod tests {
         ];
         let resolved = run(&[], &env, file).unwrap();
         assert_eq!(resolved.warnings, []);
-        let Settings { roots, index, rules, focus, watch, log } = resolved.settings;
+        let Settings { roots, index, rules, focus, codex, watch, log } = resolved.settings;
         assert_eq!(roots.claude, ["/a", "~/b"]);
         assert_eq!(roots.codex, ["/x", "~/y"]);
         assert!(index.snapshot);
@@ -338,6 +340,7 @@ mod tests {
         assert_eq!(rules.rerunnable, ["make list"]);
         assert_eq!(rules.rerunnable_tests, ["make test", "tox"]);
         assert_eq!(focus.max_chars, 500);
+        assert_eq!(codex.on_manual_compact, OnManualCompact::Fork);
         assert_eq!(watch.sweep_s, 30);
         assert_eq!((log.level.as_str(), log.format), ("debug", LogFormat::Json));
     }

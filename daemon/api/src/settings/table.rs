@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{LogFormat, Settings};
+use super::{LogFormat, OnManualCompact, Settings};
 use crate::words::Profile;
 
 /// One setting, for docs and listings.
@@ -30,6 +30,7 @@ pub(super) enum Slot<'a> {
     List(&'a mut Vec<String>),
     Profile(&'a mut Profile),
     LogFormat(&'a mut LogFormat),
+    OnManualCompact(&'a mut OnManualCompact),
 }
 
 /// One row of the table.
@@ -72,6 +73,8 @@ pub(super) static ROWS: &[Row] = &[
         slot: |s| Slot::List(&mut s.rules.rerunnable_tests) },
     Row { name: "focus.max_chars", env: "COMPACTD_FOCUS_MAX_CHARS", doc: "Length of the focus text for a host's own summary, in characters",
         slot: |s| Slot::Integer(&mut s.focus.max_chars, 200, 20_000) },
+    Row { name: "codex.on_manual_compact", env: "COMPACTD_CODEX_ON_MANUAL_COMPACT", doc: "What a person's `/compact` in Codex leads to: the host's own compaction, or a fork that is resumed instead",
+        slot: |s| Slot::OnManualCompact(&mut s.codex.on_manual_compact) },
     Row { name: "watch.poll_ms", env: "COMPACTD_WATCH_POLL_MS", doc: "How often files are looked at where the system gives no notice",
         slot: |s| Slot::Integer(&mut s.watch.poll_ms, 50, 60_000) },
     Row { name: "watch.sweep_s", env: "COMPACTD_WATCH_SWEEP_S", doc: "How often everything is looked at, in case a notice was lost",
@@ -94,6 +97,9 @@ impl Slot<'_> {
             Self::List(_) => "list of texts".to_owned(),
             Self::Profile(_) => choices(Profile::ALL.iter().map(|word| word.name())),
             Self::LogFormat(_) => choices(LogFormat::ALL.iter().map(|word| word.name())),
+            Self::OnManualCompact(_) => {
+                choices(OnManualCompact::ALL.iter().map(|word| word.name()))
+            }
         }
     }
 
@@ -109,6 +115,7 @@ impl Slot<'_> {
             }
             Self::Profile(value) => toml::Value::String(value.name().to_owned()),
             Self::LogFormat(value) => toml::Value::String(value.name().to_owned()),
+            Self::OnManualCompact(value) => toml::Value::String(value.name().to_owned()),
         };
         value.to_string()
     }
@@ -131,7 +138,7 @@ impl Slot<'_> {
             },
             Self::Paths(_) => self.set_toml(&split(text, ':')),
             Self::List(_) => self.set_toml(&split(text, ',')),
-            Self::Word(_) | Self::Profile(_) | Self::LogFormat(_) => {
+            Self::Word(_) | Self::Profile(_) | Self::LogFormat(_) | Self::OnManualCompact(_) => {
                 self.set_toml(&toml::Value::String(text.to_owned()))
             }
         }
@@ -168,6 +175,9 @@ impl Slot<'_> {
             Self::List(slot) => put(slot, strings(value)),
             Self::Profile(slot) => put(slot, value.as_str().and_then(Profile::from_name)),
             Self::LogFormat(slot) => put(slot, value.as_str().and_then(LogFormat::from_name)),
+            Self::OnManualCompact(slot) => {
+                put(slot, value.as_str().and_then(OnManualCompact::from_name))
+            }
         }
     }
 }
