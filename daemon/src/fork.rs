@@ -42,8 +42,9 @@ impl Wish {
 /// It cannot be forked, or not truly; nothing is left behind then.
 pub fn fork(app: &App, session: &Session, wish: Wish) -> Result<ForkAnswer, ApiError> {
     let source = session.file().path;
-    let home = home_of(&source)
-        .ok_or_else(|| ApiError::new(ErrorCode::ForkRefused, "the rollout lies in no Codex home"))?;
+    let home = home_of(&source).ok_or_else(|| {
+        ApiError::new(ErrorCode::ForkRefused, "the rollout lies in no Codex home")
+    })?;
     let pins = app.sessions.store().pins(&session.key);
     let options = Options {
         threshold: auto_compact_limit(&home),

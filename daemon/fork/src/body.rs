@@ -98,11 +98,11 @@ fn own_source(key: &str, value: Raw<'_>) -> Option<String> {
 }
 
 fn number(splice: &mut Splice, text: &str, whole: Raw<'_>, ordinal: u64) {
-    match whole.member("ordinal") {
-        Some(old) => splice.replace(text, old.get(), ordinal.to_string()),
-        None => {
-            splice.insert(text.find('{').map_or(0, |at| at + 1), format!("\"ordinal\":{ordinal},"))
-        }
+    if let Some(old) = whole.member("ordinal") {
+        splice.replace(text, old.get(), ordinal.to_string());
+    } else {
+        let inside = text.find('{').map_or(0, |at| at + 1);
+        splice.insert(inside, format!("\"ordinal\":{ordinal},"));
     }
 }
 

@@ -87,21 +87,21 @@ impl Companions {
         window: &str,
         items: impl Iterator<Item = &'a str>,
     ) -> String {
-        let number = self.number.unwrap_or(self.compactions) + 1;
         let items: Vec<&str> = items.collect();
-        let mut payload = format!(
-            r#"{{"message":"","replacement_history":[{}],"window_number":{number}"#,
-            items.join(",")
-        );
         let previous = self.window.as_ref().or(self.first_window.as_ref());
-        for (key, id) in
-            [("first_window_id", self.first_window.as_ref()), ("previous_window_id", previous)]
-        {
-            if let Some(id) = id {
-                payload.push_str(&format!(r#","{key}":{}"#, quote(id)));
-            }
-        }
-        payload + &format!(r#","window_id":{}}}"#, quote(window))
+        let ids = [
+            ("first_window_id", self.first_window.as_ref()),
+            ("previous_window_id", previous),
+            ("window_id", Some(&window.to_owned())),
+        ]
+        .into_iter()
+        .filter_map(|(key, id)| id.map(|id| format!(r#","{key}":{}"#, quote(id))))
+        .collect::<String>();
+        format!(
+            r#"{{"message":"","replacement_history":[{}],"window_number":{}{ids}}}"#,
+            items.join(","),
+            self.number.unwrap_or(self.compactions) + 1,
+        )
     }
 
     /// Type and payload of the records behind the body: `compacted`, and those that follow it. With a

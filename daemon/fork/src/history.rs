@@ -135,9 +135,8 @@ impl History {
     /// Makes pairs of calls and outputs as the host does before it sends: an output without a call
     /// is left out, a call without an output gets one. Gives how many of each.
     pub(crate) fn pair(&mut self) -> (usize, usize) {
-        let calls: HashSet<String> = self.items.iter().filter_map(|item| call_id(item)).collect();
-        let outputs: HashSet<String> =
-            self.items.iter().filter_map(|item| output_id(item)).collect();
+        let calls: HashSet<String> = self.items.iter().filter_map(call_id).collect();
+        let outputs: HashSet<String> = self.items.iter().filter_map(output_id).collect();
         let before = self.items.len();
         self.items.retain(|item| output_id(item).is_none_or(|id| calls.contains(&id)));
         let left_out = before - self.items.len();

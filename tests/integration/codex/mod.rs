@@ -3,8 +3,8 @@
 //! Without the host these tests end at once, with a line that says how to run them.
 
 mod daemon;
-mod fork;
 mod delivery;
+mod fork;
 mod harness;
 mod hooks;
 mod install;

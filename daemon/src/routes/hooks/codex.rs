@@ -119,11 +119,7 @@ async fn before(
 }
 
 /// A fork of the session, if there is one in time.
-async fn fork(
-    app: &Arc<App>,
-    session: &Arc<Session>,
-    until: Instant,
-) -> Option<Prepared> {
+async fn fork(app: &Arc<App>, session: &Arc<Session>, until: Instant) -> Option<Prepared> {
     let (app, session) = (Arc::clone(app), Arc::clone(session));
     let held = session.hold();
     let work = tokio::task::spawn_blocking(move || {
