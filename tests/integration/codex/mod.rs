@@ -3,3 +3,4 @@
 //! Without the host these tests end at once, with a line that says how to run them.
 
 mod hooks;
+mod shapes;
