@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use compactd_core::hash::hash;
 use compactd_core::index::{History, Index};
+use compactd_core::record::codex::shape;
 use compactd_core::record::{self, Host, Item, Record, Role, Skip};
 use compactd_core::rules::{Pins, Profile};
 use compactd_core::settings::Settings;
@@ -337,4 +338,23 @@ fn a_fork_is_what_the_host_sends() {
         let held = result_of(Host::Codex, &lines[decided.line as usize], id).unwrap();
         assert_eq!(held.text, *text, "{id}");
     }
+}
+
+#[test]
+fn what_the_host_wrote_has_the_shapes_that_it_takes() {
+    let rollouts = files(&folder("codex"), ".jsonl");
+    let rollouts = rollouts.iter().filter(|path| path.to_string_lossy().contains("rollout-"));
+    let mut count = 0;
+    for path in rollouts {
+        for (line, number) in lines(path).iter().zip(1..) {
+            count += 1;
+            match shape::record(line) {
+                Ok(()) => {}
+                // What the host keeps beside a history of its own is not for others to write.
+                Err(flaw) if flaw.place == "/payload/retained_context" => {}
+                Err(flaw) => panic!("{}:{number}: {flaw}", path.display()),
+            }
+        }
+    }
+    assert!(count > 500, "{count}");
 }

@@ -37,8 +37,10 @@ impl Item {
     /// `None` for what older versions kept beside the conversation and never sent; the host does not
     /// know it any more and would send a hollow item.
     pub(crate) fn of(raw: Raw<'_>, line: u32) -> Option<Self> {
-        let is_beside =
-            matches!(raw.kind().as_deref(), Some("ghost_snapshot" | "compaction_trigger"));
+        let is_beside = matches!(
+            raw.kind().as_deref(),
+            Some("ghost_snapshot" | "compaction_trigger" | "configuration_update")
+        );
         (!is_beside).then(|| Self::new(raw, line))
     }
 

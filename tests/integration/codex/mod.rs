@@ -9,4 +9,5 @@ mod harness;
 mod hooks;
 mod install;
 mod read;
+mod shapes;
 mod terminal;

@@ -66,6 +66,9 @@ fn mark_summary(row: &mut Row<'_>, message: &str) {
 }
 
 /// Would the host take this item? Then: is it sealed?
+///
+/// Looser than [`super::shape`], which says what 0.171 takes of what others write: here the host
+/// itself wrote, older versions had other shapes, and images may have been blanked since.
 fn check(raw: Raw<'_>) -> Option<bool> {
     let parts = Parts::of(raw);
     let kind = parts.kind?.text()?;

@@ -33,8 +33,8 @@ const COMPACTED: &[Field] = &[
     may("resume_metadata", Object(&[])),
 ];
 
-/// What the host keeps beside a history of its own making. It did not take any of these that we
-/// made up, and a history that was pruned is not what they speak of.
+/// What the host keeps beside a history of its own making: a pruned one is not what they speak of,
+/// and one of them that is not whole voids the record.
 const ITS_OWN: [&str; 3] =
     ["retained_context", "mcp_resource_origins", "latest_token_usage_record"];
 
