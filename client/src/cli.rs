@@ -1,11 +1,15 @@
 //! The arguments, with the help that people read.
 
+mod fork;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use compactd_api::passes::LAST;
 use compactd_api::sessions::Pin;
 use compactd_api::words;
+
+pub use fork::{ForkArgs, ForksArgs};
 
 use crate::install::Which;
 
@@ -100,7 +104,7 @@ Examples:
   compactctl compact session.jsonl --lines 500
   compactctl compact session.jsonl --budget 60000")]
     Compact(CompactArgs),
-    /// Fork a Codex thread: the same rollout under a new id, with the pruned history
+    /// Fork a Codex thread: the same rollout under a new id, with the shortened history
     #[command(after_help = "\
 Codex has no way to replace a compaction. It can resume a thread whose newest compaction is ours: a copy
 of the rollout under a new id, in which what stays of the history stands word for word. The source is
@@ -423,44 +427,6 @@ impl From<HostName> for words::Host {
             HostName::Codex => Self::Codex,
         }
     }
-}
-
-/// Arguments of `fork`.
-#[derive(Debug, Args)]
-pub struct ForkArgs {
-    /// A thread's id, the beginning of one, or a rollout
-    #[arg(value_name = "SESSION")]
-    pub session: PathBuf,
-    /// Tokens that may be left [default: the smaller of 60% of the window and 90% of Codex's threshold]
-    #[arg(long, value_name = "TOKENS")]
-    pub budget: Option<u64>,
-    /// Set of rules [default: as configured]
-    #[arg(long, value_enum)]
-    pub profile: Option<ProfileName>,
-    /// Decide and check, write nothing
-    #[arg(long)]
-    pub dry_run: bool,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// Arguments of `forks`.
-#[derive(Debug, Args)]
-pub struct ForksArgs {
-    /// Remove forks that nobody went on with, that no other thread was made from, and that are older
-    /// than --older-than days
-    #[arg(long)]
-    pub prune: bool,
-    /// Days since a fork was last written to
-    #[arg(long, value_name = "DAYS", default_value_t = 7, requires = "prune")]
-    pub older_than: u64,
-    /// With --prune: say what would be removed
-    #[arg(long, requires = "prune")]
-    pub dry_run: bool,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// A set of rules by name.

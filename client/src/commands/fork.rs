@@ -1,4 +1,4 @@
-//! `fork`: a Codex thread under a new id, with the pruned history, made in this process.
+//! `fork`: a Codex thread under a new id, with the shortened history, made in this process.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! `POST /v1/fork`: a Codex thread under a new id, with the pruned history.
+//! `POST /v1/fork`: a Codex thread under a new id, with the shortened history.
 
 use serde::{Deserialize, Serialize};
 

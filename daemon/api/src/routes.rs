@@ -71,7 +71,11 @@ pub const ALL: &[Route] = &[
     Route { method: "POST", path: PINS, summary: "Pins a result or all reads of a file" },
     Route { method: "DELETE", path: PINS, summary: "Takes a pin back" },
     Route { method: "POST", path: COMPACT, summary: "Decides a compaction" },
-    Route { method: "POST", path: FORK, summary: "Forks a Codex thread with its pruned history" },
+    Route {
+        method: "POST",
+        path: FORK,
+        summary: "Forks a Codex thread with its shortened history",
+    },
     Route { method: "POST", path: HOOK, summary: "Answers a hook event of a host" },
     Route { method: "GET", path: OPENAPI, summary: "Gives this API as an OpenAPI document" },
 ];

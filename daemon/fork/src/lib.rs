@@ -1,5 +1,5 @@
 //! A fork of a Codex thread: a copy of its rollout under a new thread id, whose newest `compacted`
-//! record carries the pruned history word for word.
+//! record carries the shortened history word for word.
 //!
 //! Codex has no hook that could replace a compaction. What it does have is `codex resume`: it takes
 //! as the history of a thread what the newest sound `compacted` record says, and what follows. Each

@@ -15,7 +15,7 @@ pub(super) fn all() -> Value {
             may("profile", reference("Profile"), "Rules to use; the configured ones if absent."),
             may("dry_run", boolean(), "Decide and check only; nothing is written."),
         ]),
-        "ForkAnswer": object("A thread under a new id, with the pruned history.", [
+        "ForkAnswer": object("A thread under a new id, with the shortened history.", [
             must("thread_id", id(), "Id of the new thread."),
             must("path", string(), "Its rollout; of a dry run where it would be."),
             must("resume_command", string(), "The line that goes on with it, with the model of the source."),
