@@ -52,7 +52,7 @@ fn from_a_legacy_rollout() {
     assert!(fork.records().iter().all(|record| record.get("ordinal").is_none()));
     resumes(&host, &fork);
     // Turns that were taken back in it must not take the fork's records with them.
-    let mut back = records.clone();
+    let mut back = records;
     back.push(json!({ "timestamp": "2026-11-30T08:00:00.000Z", "type": "event_msg",
         "payload": { "type": "thread_rolled_back", "num_turns": 1 } }));
     let id = "01a22bab-0000-7000-8000-0000000bac00";
