@@ -9,8 +9,9 @@ mod seen;
 mod tell;
 mod track;
 
+use std::collections::HashMap;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
@@ -35,6 +36,9 @@ const PATIENT: Duration = Duration::from_secs(2);
 /// A compaction that starts by itself when fewer results than this are new was started in vain.
 const REFILLED_BELOW: u64 = 3;
 
+/// Of so many sessions an answer is replaced by a later one before it is written.
+const WAITING: usize = 64;
+
 type Work = Box<dyn FnOnce(&mut Books) + Send>;
 
 enum Job {
@@ -42,9 +46,15 @@ enum Job {
     Stop,
 }
 
+/// An answer that the ledger's thread has not come to yet.
+type Slot = Arc<Mutex<Option<Answered>>>;
+
 /// A handle to the ledger.
 pub struct Ledger {
     jobs: Sender<Job>,
+    /// Answers that wait with nothing behind them: a later one of the same compaction takes the place, so
+    /// that a host that asks again and again costs one write, and no more memory.
+    waiting: Mutex<HashMap<SessionKey, (u64, Slot)>>,
     applied: Applied,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -67,7 +77,7 @@ impl Ledger {
             .spawn(move || books.run(&receive))
             .inspect_err(|error| tracing::error!(%error, "passes are not remembered"))
             .ok();
-        Self { jobs, applied, thread: Mutex::new(thread) }
+        Self { jobs, waiting: Mutex::default(), applied, thread: Mutex::new(thread) }
     }
 
     /// Finishes what was handed over and ends the thread.
@@ -80,6 +90,16 @@ impl Ledger {
     }
 
     fn push(&self, work: impl FnOnce(&mut Books) + Send + 'static) {
+        // What comes from now on comes behind this.
+        self.waiting().clear();
+        self.send(work);
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, HashMap<SessionKey, (u64, Slot)>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn send(&self, work: impl FnOnce(&mut Books) + Send + 'static) {
         if self.jobs.send(Job::Do(Box::new(work))).is_err() {
             tracing::warn!("the ledger has ended: a pass is not remembered");
         }
@@ -105,9 +125,26 @@ impl Ledger {
 
     /// A compaction was answered.
     pub fn answered(&self, answered: Answered) {
-        self.push(move |books| {
-            let key = answered.key.clone();
-            books.answered(&key, answered.into_kept());
+        let (key, number) = (answered.key.clone(), answered.number);
+        let mut waiting = self.waiting();
+        if let Some((_, slot)) = waiting.get(&key).filter(|(earlier, _)| *earlier == number) {
+            let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+            if slot.is_some() {
+                *slot = Some(answered);
+                return;
+            }
+        }
+        if waiting.len() >= WAITING {
+            waiting.clear();
+        }
+        let slot: Slot = Arc::new(Mutex::new(Some(answered)));
+        waiting.insert(key, (number, Arc::clone(&slot)));
+        self.send(move |books| {
+            let taken = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(answered) = taken {
+                let key = answered.key.clone();
+                books.answered(&key, answered.into_kept());
+            }
         });
     }
 

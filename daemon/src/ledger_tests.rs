@@ -73,6 +73,36 @@ fn passes_outlive_the_process_and_are_private() {
 }
 
 #[test]
+fn an_answer_that_waits_gives_way_to_a_later_one() {
+    let state = tempfile::tempdir().unwrap();
+    let ledger = ledger(state.path());
+    let (go, wait_for_it) = channel::<()>();
+    ledger.push(move |_| wait_for_it.recv().unwrap());
+    let of = |results: u64| Answered {
+        counters: Counters { results, ..Counters::default() },
+        ..answer("a", 1)
+    };
+    for results in 0..1_000 {
+        ledger.answered(of(results));
+    }
+    ledger.answered(answer("b", 1));
+    let behind: Vec<usize> =
+        ledger.waiting().values().map(|(_, slot)| Arc::strong_count(slot)).collect();
+    assert_eq!(behind, [2, 2], "one place in the queue each");
+    // What comes behind a report stays behind it.
+    ledger.push(|books| {
+        let report = PassReport::of(ReportOutcome::Applied);
+        books.change(&key("a"), |track| ((), track.reported(1, &report).unwrap_or_default()));
+    });
+    ledger.answered(of(5_000));
+    go.send(()).unwrap();
+    let items = wait(ledger.list(key("a"), None)).unwrap().0;
+    assert_eq!((items[0].counters.results, items[0].state), (5_000, PassState::Answered));
+    assert_eq!(numbers(&ledger, "b"), [1]);
+    ledger.stop();
+}
+
+#[test]
 fn a_pass_is_told_once_over_restarts() {
     let state = tempfile::tempdir().unwrap();
     let first = ledger(state.path());
