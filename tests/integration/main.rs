@@ -19,4 +19,5 @@ mod fork;
 mod kit;
 mod passes;
 mod prefixes;
+mod scripts;
 mod tidy;

@@ -13,27 +13,19 @@ use crate::rescan;
 pub struct CoreTools(Tools);
 
 impl rescan::ToolSemantics for CoreTools {
-    fn action(&self, host: &str, tool: &str, input: &Value, cwd: Option<&str>) -> rescan::Action {
-        convert(self.whole_action(host, tool, input, cwd))
-    }
-
-    fn inner(&self, commands: &[rescan::InnerCommand]) -> rescan::Action {
-        convert(self.0.inner(tools::Action::default(), &own(commands)))
-    }
-
     fn whole(
         &self,
         host: &str,
         tool: &str,
         input: &Value,
         cwd: Option<&str>,
-        commands: &[rescan::InnerCommand],
+        ran: &rescan::Ran,
     ) -> rescan::Action {
         let outer = self.whole_action(host, tool, input, cwd);
         if outer.kind != ToolKind::Code {
             return convert(outer);
         }
-        convert(self.0.inner(outer, &own(commands)))
+        convert(self.0.inner(outer, &own(&ran.commands), &own(&ran.loose)))
     }
 
     fn shows_failure(&self, text: &str) -> bool {
@@ -86,10 +78,11 @@ fn own(commands: &[rescan::InnerCommand]) -> Vec<InnerCommand<'_>> {
     commands
         .iter()
         .map(|command| InnerCommand {
-            id: Cow::Borrowed(""),
+            id: Cow::Borrowed(&command.id),
             cwd: command.cwd.as_deref().map(Cow::Borrowed),
             command: Cow::Borrowed(&command.command),
             reads: command.reads.iter().map(|path| Cow::Borrowed(path.as_str())).collect(),
+            writes: command.writes.iter().map(|path| Cow::Borrowed(path.as_str())).collect(),
             failed: command.failed,
         })
         .collect()
@@ -97,7 +90,8 @@ fn own(commands: &[rescan::InnerCommand]) -> Vec<InnerCommand<'_>> {
 
 fn convert(action: tools::Action) -> rescan::Action {
     rescan::Action {
-        read: action.read,
+        reads: action.read.into_iter().chain(action.also).collect(),
+        unsure: false,
         writes: match action.writes {
             tools::Writes::None => rescan::Writes::None,
             tools::Writes::Names(names) => rescan::Writes::Names(names),

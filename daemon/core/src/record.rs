@@ -101,7 +101,8 @@ pub enum Record<'a> {
         /// Model of the turn.
         model: Option<Cow<'a, str>>,
     },
-    /// Codex: a command that ran inside a tool call (`item_completed` with `CommandExecution`).
+    /// Codex: what ran inside a tool call (`item_completed` with `CommandExecution`, `FileChange` or
+    /// `McpToolCall`).
     InnerCommand(InnerCommand<'a>),
     /// Codex legacy: the newest turns were taken back (`thread_rolled_back`).
     RolledBack {
@@ -249,6 +250,9 @@ pub struct ToolResult<'a> {
     pub is_error: bool,
     /// Holds parts that are no text (images, binary).
     pub opaque: bool,
+    /// Codex: what goes on running behind it, by the id that a later call asks for it with (a
+    /// script's cell, a command's session).
+    pub running: Option<Cow<'a, str>>,
 }
 
 /// The tool's own output inside a result's text.
@@ -256,8 +260,13 @@ pub struct ToolResult<'a> {
 pub enum Body<'a> {
     /// The text from this byte offset on (behind the host's header in Codex, else 0).
     From(usize),
-    /// Text that stands escaped inside the result's text (Codex code mode: JSON parts).
-    Decoded(Cow<'a, str>),
+    /// Codex code mode: what a script showed, with what stood escaped in JSON as it was.
+    Parts {
+        /// The pieces, a newline between them.
+        text: Cow<'a, str>,
+        /// Byte offset of each piece's end.
+        ends: Vec<usize>,
+    },
 }
 
 impl ToolResult<'_> {
@@ -266,8 +275,27 @@ impl ToolResult<'_> {
     pub fn body(&self) -> &str {
         match &self.body {
             Body::From(at) => self.text.get(*at..).unwrap_or_default(),
-            Body::Decoded(text) => text,
+            Body::Parts { text, .. } => text,
         }
+    }
+
+    /// The pieces of the body: what a script showed at once, else the body as it is.
+    pub fn pieces(&self) -> impl Iterator<Item = &str> {
+        let whole = match &self.body {
+            Body::From(_) => Some(self.body()),
+            Body::Parts { .. } => None,
+        };
+        let (text, ends) = match &self.body {
+            Body::From(_) => ("", &[][..]),
+            Body::Parts { text, ends } => (&**text, ends.as_slice()),
+        };
+        let mut start = 0;
+        let parts = ends.iter().map(move |&end| {
+            let piece = text.get(start..end).unwrap_or_default();
+            start = end.saturating_add(1);
+            piece
+        });
+        whole.into_iter().chain(parts)
     }
 }
 
@@ -326,19 +354,29 @@ pub struct HistoryBase<'a> {
     pub end_offset: Option<u64>,
 }
 
-/// A command that ran inside a Codex tool call.
-#[derive(Debug, Clone, PartialEq)]
+/// What ran inside a Codex tool call: a command, a patch, a tool of an MCP server.
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct InnerCommand<'a> {
     /// The item's id: the call's own id outside code mode, `exec-<uuid>` inside.
     pub id: Cow<'a, str>,
     /// Working directory, without the `file://` scheme.
     pub cwd: Option<Cow<'a, str>>,
-    /// The command as run, without the `bash -lc` wrapper.
+    /// The command as run, without the `bash -lc` wrapper; empty for what is no command.
     pub command: Cow<'a, str>,
     /// Files that the host itself understood the command to read (`parsed_cmd` of type `read`).
     pub reads: Vec<Cow<'a, str>>,
-    /// Exit code other than 0, or a failed status.
+    /// Files that a patch changed (`FileChange`).
+    pub writes: Vec<Cow<'a, str>>,
+    /// Exit code other than 0, a failed or a declined status.
     pub failed: bool,
+}
+
+impl InnerCommand<'_> {
+    /// Whether it ran inside a script: its id does not name the call then.
+    #[must_use]
+    pub fn is_of_script(&self) -> bool {
+        self.id.starts_with("exec-")
+    }
 }
 
 /// Reads one line without its newline.

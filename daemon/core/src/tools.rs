@@ -122,10 +122,16 @@ pub struct Action {
     pub kind: ToolKind,
     /// The one file it shows, normalised.
     pub read: Option<String>,
+    /// Code mode: the other files that it shows.
+    pub also: Vec<String>,
+    /// Code mode: it may show something else beside these files.
+    pub partial: bool,
     pub writes: Writes,
     pub rerunnable: Option<Rerunnable>,
     /// Code mode: the script calls other tools than shell commands.
     pub mixed: bool,
+    /// Code mode: the cell of the script that this call waits for.
+    pub cell: Option<String>,
     /// What kind of output it brings.
     pub class: Class,
 }
@@ -185,6 +191,13 @@ impl Tools {
         let short = tool.rsplit("__").next().unwrap_or(tool);
         let mut out = Action::of(kind);
         match kind {
+            ToolKind::Agent if host == Host::Codex && short == "wait" => {
+                if let Some(cell) = leaf(leaves, "cell_id") {
+                    let mixed = true; // what else the script does is not said here
+                    out = Action { mixed, class: Class::None, ..Action::of(ToolKind::Code) };
+                    out.cell = Some(cell.to_owned());
+                }
+            }
             ToolKind::Read => out.read = path().map(|path| normalise(path, cwd)),
             ToolKind::Edit if short == "apply_patch" => out.writes = patched(leaves),
             ToolKind::Edit if views(short, leaves) => {
@@ -203,6 +216,8 @@ impl Tools {
             ToolKind::Shell if short == "write_stdin" => {
                 let typed = leaf(leaves, "chars").unwrap_or_default();
                 out.writes = self.script(&shell::parse(typed), None).writes;
+                // What a session says once, it does not say again.
+                out.class = Class::None;
             }
             ToolKind::Shell => {
                 let script = leaves.iter().find(|leaf| leaf.depth == 0);
@@ -227,49 +242,77 @@ impl Tools {
         out
     }
 
-    /// What a call does in which these commands ran: the call's own action and theirs as one. It
-    /// reads a file or is cheap to run again only if one command ran and nothing else.
+    /// What a call does in which all this ran: the call's own action and theirs as one. It shows the
+    /// files that its commands show, and is cheap to run again only if one command ran and nothing
+    /// else. Of what `loose` holds it is not sure that it ran in this call: of it only the writes count.
     #[must_use]
-    pub fn inner<'a, 'b: 'a>(
+    pub fn inner(
         &self,
         outer: Action,
-        commands: impl IntoIterator<Item = &'a InnerCommand<'b>>,
+        ran: &[InnerCommand<'_>],
+        loose: &[InnerCommand<'_>],
     ) -> Action {
         let mut sink = Sink::default();
+        sink.add(&outer.writes);
+        for inner in loose {
+            inner.writes.iter().for_each(|path| sink.name(last(path)));
+            sink.add(&self.command(inner).writes);
+        }
         let mut single = None;
         let mut count = 0_usize;
         let mut classes = Vec::new();
-        for command in commands {
-            let script = shell::parse(&command.command);
-            let mut action = self.script(&script, command.cwd.as_deref());
-            if let ([one], [path], true) =
-                (script.commands.as_slice(), command.reads.as_slice(), action.read.is_none())
-            {
-                let writes = action.writes != Writes::None || !one.redirects.is_empty();
-                if !writes && !script.compound {
-                    action.read = Some(normalise(path, command.cwd.as_deref()));
-                }
+        let mut reads: Vec<String> = Vec::new();
+        let mut partial = partial_beside(&outer) || !loose.is_empty();
+        for inner in ran {
+            inner.writes.iter().for_each(|path| sink.name(last(path)));
+            if inner.command.is_empty() {
+                partial = true;
+                continue;
             }
+            let action = self.command(inner);
             sink.add(&action.writes);
             classes.push(action.class);
+            match &action.read {
+                Some(path) if reads.contains(path) => {}
+                Some(path) => reads.push(path.clone()),
+                None => partial = true,
+            }
             single = Some(action);
             count = count.saturating_add(1);
         }
-        sink.add(&outer.writes);
-        let alone = count == 1 && !outer.mixed && outer.writes == Writes::None;
+        let alone = count == 1 && loose.is_empty() && !partial_beside(&outer);
         let single = single.filter(|_| alone);
+        let mut reads = reads.into_iter();
         Action {
             kind: outer.kind,
-            read: single.as_ref().and_then(|action| action.read.clone()).or(outer.read),
-            rerunnable: single.as_ref().and_then(|action| action.rerunnable).or(outer.rerunnable),
+            read: reads.next().or(outer.read),
+            also: reads.collect(),
+            partial,
+            rerunnable: single.and_then(|action| action.rerunnable).or(outer.rerunnable),
             writes: sink.finish(),
             mixed: outer.mixed,
+            cell: outer.cell,
             class: if outer.mixed {
                 Class::None
             } else {
                 class::of_all(classes).unwrap_or(outer.class)
             },
         }
+    }
+
+    /// What a command does that the host reported.
+    fn command(&self, inner: &InnerCommand<'_>) -> Action {
+        let script = shell::parse(&inner.command);
+        let mut action = self.script(&script, inner.cwd.as_deref());
+        if let ([one], [path], true) =
+            (script.commands.as_slice(), inner.reads.as_slice(), action.read.is_none())
+        {
+            let writes = action.writes != Writes::None || !one.redirects.is_empty();
+            if !writes && !script.compound {
+                action.read = Some(normalise(path, inner.cwd.as_deref()));
+            }
+        }
+        action
     }
 
     fn script(&self, script: &shell::Script, cwd: Option<&str>) -> Action {
@@ -292,6 +335,11 @@ impl Tools {
         }
         out
     }
+}
+
+/// A script does something by itself beside the commands that are reported.
+fn partial_beside(outer: &Action) -> bool {
+    outer.mixed || outer.writes != Writes::None
 }
 
 fn leaf<'a>(leaves: &'a [Leaf<'_>], key: &str) -> Option<&'a str> {
@@ -386,7 +434,8 @@ pub fn kind(tool: &str) -> ToolKind {
         }
         "WebFetch" | "WebSearch" | "web_search" | "webfetch" => ToolKind::Web,
         "Agent" | "Task" | "spawn_agent" | "send_input" | "wait_agent" | "wait" | "close_agent"
-        | "resume_agent" | "SendMessage" => ToolKind::Agent,
+        | "resume_agent" | "SendMessage" | "send_message" | "followup_task" | "interrupt_agent"
+        | "list_agents" => ToolKind::Agent,
         "TodoWrite" | "TodoRead" | "update_plan" | "TaskCreate" | "TaskUpdate" | "TaskList"
         | "TaskGet" => ToolKind::Todo,
         "ExitPlanMode" | "EnterPlanMode" | "exit_plan_mode" => ToolKind::Plan,

@@ -142,7 +142,8 @@ function claudeBlock(block) {
     const id = string(block, "tool_use_id");
     if (id === null) return [];
     const [said, opaque] = claudeResult(get(block, "content"));
-    return [{ kind: "result", id, text: said, body: said, isError: flag(block, "is_error"), opaque }];
+    return [{ kind: "result", id, text: said, body: said, pieces: [said], isError: flag(block, "is_error"),
+      opaque, running: null, ran: nothingRan() }];
   }
   return type === undefined || type === "thinking" || type === "redacted_thinking" ? [] : [{ kind: "opaque" }];
 }
@@ -173,7 +174,76 @@ function codexRecords(values) {
     else if (value.type === "event_msg") record = codexEvent(payload);
     if (record) records.push(record);
   }
+  tie(records);
   return records;
+}
+
+// What ran inside which call: told by the place of the host's line.
+const nothingRan = () => ({ commands: [], loose: [], failed: false, unsure: false });
+const copyRan = (ran) => ({ ...ran, commands: [...ran.commands], loose: [...ran.loose] });
+
+function tie(records) {
+  const waiting = new Map();
+  let scripts = [];
+  let cells = [];
+  const done = new Map();
+  const called = ({ id, tool, input }, copy) => {
+    const name = tool.slice(tool.lastIndexOf("__") < 0 ? 0 : tool.lastIndexOf("__") + 2);
+    const ofServer = tool.startsWith("mcp__");
+    const cell = name === "wait" && !ofServer ? text(input, "cell_id") ?? null : null;
+    const isScript = (name === "exec" && !ofServer && typeof input === "string") || cell !== null;
+    let ran = copyRan(done.get(id) ?? nothingRan());
+    if (isScript && !copy) {
+      const own = cells.find((one) => one.id === cell);
+      if (own) [ran, own.ran] = [own.ran, nothingRan()];
+      scripts.push(id);
+    }
+    waiting.set(id, { isScript, cell, ran });
+  };
+  const answered = ({ id, running }, copy) => {
+    scripts = scripts.filter((script) => script !== id);
+    const call = waiting.get(id);
+    if (!call) return nothingRan();
+    waiting.delete(id);
+    if (call.isScript && !copy) {
+      if (running === null) cells = cells.filter((one) => one.id !== call.cell);
+      else if (!cells.some((one) => one.id === running)) cells.push({ id: running, ran: nothingRan() });
+    }
+    const { commands, loose, failed, unsure } = call.ran;
+    if (commands.length > 0 || loose.length > 0 || failed || unsure) done.set(id, copyRan(call.ran));
+    return { ...call.ran, unsure: unsure || (call.isScript && running !== null) };
+  };
+  const happened = (inner) => {
+    if (!inner.id.startsWith("exec-")) {
+      const call = waiting.get(inner.id);
+      if (call) call.ran.failed ||= inner.failed;
+      return;
+    }
+    const script = waiting.get(scripts[0]);
+    const owners = cells.filter((one) => one.id !== script?.cell).map((one) => one.ran);
+    if (script) owners.unshift(script.ran);
+    for (const owner of owners) owner.failed ||= inner.failed;
+    if (owners.length === 1) owners[0].commands.push(inner);
+    else {
+      for (const owner of owners) owner.unsure ||= inner.reads.length > 0;
+      if (script) owners[0].loose.push(inner);
+    }
+  };
+  const take = (one, copy) => {
+    if (!copy && isPrompt(one)) scripts = [];
+    for (const item of one.items) {
+      if (item.kind === "call") called(item, copy);
+      else if (item.kind === "inner") happened(item.inner);
+      else if (item.kind === "result") {
+        item.ran = answered(item, copy);
+        item.isError ||= item.ran.failed;
+      }
+    }
+  };
+  for (const record of records) {
+    if (record.kind === "row") take(record, false);
+    else if (record.kind === "compacted") for (const one of record.rows) take(one, true);
+  }
 }
 
 function codexEvent(payload) {
@@ -181,10 +251,20 @@ function codexEvent(payload) {
     const turns = payload.num_turns;
     return Number.isInteger(turns) && turns >= 0 ? { kind: "rolledBack", turns } : null;
   }
-  const item = get(payload, "item");
-  if (payload.type !== "item_completed" || text(item, "type") !== "CommandExecution") return null;
-  return row("link", [{ kind: "inner", command: innerCommand(item) }]);
+  let inner = null;
+  if (payload.type === "exec_command_end") inner = innerCommand(payload);
+  else if (payload.type === "mcp_tool_call_end") inner = innerOther(payload);
+  else if (payload.type === "item_completed") {
+    const item = get(payload, "item");
+    const type = text(item, "type");
+    if (type === "CommandExecution") inner = innerCommand(item);
+    else if (type === "FileChange" || type === "McpToolCall") inner = innerOther(item);
+  }
+  return inner === null ? null : row("link", [{ kind: "inner", inner }]);
 }
+
+const innerId = (item) => string(item, "call_id") ?? string(item, "id") ?? "";
+const localPath = (path) => path?.replace(/^(?:file:\/\/)+/, "") ?? null;
 
 function innerCommand(item) {
   let command = "";
@@ -196,7 +276,24 @@ function innerCommand(item) {
   const parsed = Array.isArray(item.parsed_cmd) ? item.parsed_cmd : [];
   const reads = parsed.filter((part) => text(part, "type") === "read")
     .map((part) => string(part, "path")).filter((path) => path !== null);
-  return { command, cwd: string(item, "cwd")?.replace(/^(?:file:\/\/)+/, "") ?? null, reads };
+  const code = get(item, "exit_code") ?? null;
+  const failed = (code !== null && code !== 0) || item.status === "failed";
+  return { id: innerId(item), command, cwd: localPath(string(item, "cwd")), reads, writes: [], failed };
+}
+
+// A patch, or a tool of a server.
+function innerOther(item) {
+  const writes = [];
+  const changes = get(item, "changes");
+  for (const [path, change] of Object.entries(isObject(changes) ? changes : {})) {
+    writes.push(localPath(path));
+    const moved = string(change, "move_path");
+    if (moved !== null) writes.push(localPath(moved));
+  }
+  const result = get(item, "result");
+  const failed = item.status === "failed" || item.status === "declined"
+    || get(result, "Err") !== undefined || flag(get(result, "Ok") ?? result, "isError");
+  return { id: innerId(item), command: "", cwd: null, reads: [], writes, failed };
 }
 
 function responseItem(payload, cwd) {
@@ -257,8 +354,10 @@ function codexContent(content) {
 const HEADER = /^(?:Command: |Chunk ID: |Wall time|Exit code: |Process (?:exited|running) with |Original token count: |Total output lines: |Script (?:completed|failed|running))/;
 const OUTPUT_LINE = /(?:^|\n)Output:[ \t\r]*(?:\n|$)/;
 const EXIT_CODE = /(?:^|\n)(?:Process exited with code|Exit code:) *(-?[0-9]+)/g;
-const HOST_FAILURES = ["unsupported call:", "aborted by user", "exec_command failed", "write_stdin failed",
-  "failed to parse function arguments", "apply_patch verification failed", "collab spawn failed"];
+const HOST_FAILURE = /^(?:aborted$|(?:Wall time[^\n]*\n)?aborted by user|unsupported (?:custom tool )?call:|(?:exec_command|write_stdin|collab spawn|apply_patch verification) failed|failed to parse function arguments|failed in sandbox|command timed out|exec expects raw JavaScript|patch rejected|unable to locate image)/;
+const WARNING = /^(?:Warning: truncated output \([^\n]*(?:\n|$)(?:Total output lines: [^\n]*(?:\n|$))?|Total output lines: [^\n]*(?:\n|$))(?:\r*(?:\n|$))?/;
+const RUNNING = /^(?:Script running with cell ID|Process running with session ID) ([^\n\r]*[^\s])[^\S\n]*$/m;
+const CUT_ANSWER = /^(\{"(?:chunk_id|wall_time_seconds)":[\s\S]*?)"output":"([\s\S]*?)(?:"\})?$/;
 
 function bodyStart(said) {
   if (!HEADER.test(said)) return 0;
@@ -294,29 +393,93 @@ function codexResult(id, output) {
   const start = bodyStart(said);
   const lead = start > 0 ? said.slice(0, start) : said.split("\n", 1)[0];
   if (HEADER.test(lead)) isError ||= [...lead.matchAll(EXIT_CODE)].some((code) => code[1] !== "0");
-  isError ||= said === "aborted" || HOST_FAILURES.some((one) => said.startsWith(one));
-  let body = said.slice(start);
-  if (Array.isArray(value) && said.startsWith("Script ") && start > 0) {
-    isError ||= said.startsWith("Script failed");
-    isError ||= parts.slice(1).some((part) => part.startsWith("Script error:"));
-    const bodies = [];
-    parts.forEach((whole, number) => {
-      const part = number === 0 ? whole.slice(bodyStart(whole)) : whole;
-      const inner = part.startsWith("{") ? parseText(part) : undefined;
-      if (inner !== undefined) {
-        const code = get(inner, "exit_code");
-        isError ||= Number.isInteger(code) && code !== 0;
-        const printed = text(inner, "output");
-        if (printed !== undefined) {
-          bodies.push(printed);
-          return;
-        }
-      }
-      if (number > 0 || part !== "") bodies.push(part);
-    });
-    body = bodies.join("\n");
+  isError ||= HOST_FAILURE.test(said) || parts.some((part) => part.startsWith("Script error:"));
+  let pieces = [said];
+  if (start > 0 && said.startsWith("Script ")) {
+    isError ||= said.startsWith("Script failed") || said.startsWith("Script error:");
+    const shown = scriptShows(parts);
+    pieces = shown.pieces;
+    isError ||= shown.failed;
+  } else if (start > 0) {
+    isError ||= said.startsWith("Script error:", start);
+    const [body, failed] = behindHeader(said.slice(start));
+    pieces = [body];
+    isError ||= failed;
   }
-  return { kind: "result", id, text: said, body, isError, opaque };
+  const running = RUNNING.exec(said.slice(0, start))?.[1].trim() ?? null;
+  return {
+    kind: "result", id, text: said, body: pieces.join("\n"), pieces, isError, opaque, running, ran: nothingRan(),
+  };
+}
+
+const withoutWarning = (body) => body.replace(WARNING, "");
+
+// A body without a second header of the host, and whether that tells of a failure.
+function behindHeader(body) {
+  const start = body.startsWith("Exit code:") ? bodyStart(body) : 0;
+  const failed = [...body.slice(0, start).matchAll(EXIT_CODE)].some((code) => code[1] !== "0");
+  return [withoutWarning(body.slice(start)), failed];
+}
+
+// Code mode: behind the header part, what the other parts show, JSON of the host decoded.
+function scriptShows(parts) {
+  const pieces = [];
+  let failed = false;
+  parts.forEach((whole, number) => {
+    const behind = number === 0 ? whole.slice(bodyStart(whole)) : whole;
+    if (number === 0 && behind === "") return;
+    const part = withoutWarning(behind);
+    const found = { texts: [], any: false, failed: false };
+    const trimmed = part.trim();
+    const json = (trimmed.startsWith("{") && trimmed.endsWith("}"))
+      || (trimmed.startsWith("[") && trimmed.endsWith("]"));
+    const value = json ? parseText(trimmed) : undefined;
+    const cut = value === undefined ? CUT_ANSWER.exec(trimmed) : null;
+    if (value !== undefined) textsOf(value, 0, found);
+    else if (cut) {
+      const code = cut[1].split('"exit_code":')[1];
+      found.failed = code !== undefined && code.split(/[,}]/)[0].trim() !== "0";
+      const [body, innerFailed] = behindHeader(unescaped(cut[2]));
+      found.failed ||= innerFailed;
+      found.any = true;
+      found.texts.push(body);
+    }
+    failed ||= found.failed;
+    if (found.any) pieces.push(...found.texts);
+    else pieces.push(part);
+  });
+  return { pieces, failed };
+}
+
+const unescaped = (inner) => inner.replace(/\\(?:u([0-9a-fA-F]{4})|([\s\S]?))/g, (_, unit, one) => {
+  if (unit !== undefined) return String.fromCharCode(Number.parseInt(unit, 16));
+  const known = { n: "\n", t: "\t", r: "\r", b: "\b", f: "\f", '"': '"', "\\": "\\", "/": "/" };
+  return Object.hasOwn(known, one) ? known[one] : `\ufffd${one}`;
+});
+
+function textsOf(value, depth, found) {
+  if (typeof value === "string") found.texts.push(value);
+  else if (depth > 8) found.texts.push(JSON.stringify(value));
+  else if (Array.isArray(value)) for (const one of value) textsOf(one, depth + 1, found);
+  else if (isObject(value)) {
+    const ofCommand = ["chunk_id", "wall_time_seconds", "exit_code", "session_id"]
+      .some((key) => Object.hasOwn(value, key));
+    const output = text(value, "output");
+    const content = get(value, "content");
+    if (output !== undefined && ofCommand) {
+      const code = get(value, "exit_code") ?? null;
+      const [body, innerFailed] = behindHeader(output);
+      found.failed ||= innerFailed || (code !== null && code !== 0);
+      found.any = true;
+      found.texts.push(body);
+    } else if (Array.isArray(content) && get(value, "isError") !== undefined) {
+      found.failed ||= flag(value, "isError");
+      found.any = true;
+      for (const part of content) if (text(part, "text") !== undefined) found.texts.push(part.text);
+    } else {
+      for (const [key, one] of Object.entries(value)) if (key !== "status") textsOf(one, depth + 1, found);
+    }
+  }
 }
 
 function compacted(payload, cwd) {
@@ -485,16 +648,13 @@ function historyOf(host, rows) {
         callOf.set(item.id, history.calls.length);
         history.calls.push({
           id: item.id, tool: item.tool, input: item.input, leaves: leaves(item.input), cwd: one.cwd,
-          commands: [], message, position,
+          message, position,
         });
       } else if (item.kind === "result") {
         const call = callOf.get(item.id);
         if (call === undefined || answered.has(item.id)) continue;
         answered.add(item.id);
         history.results.push({ call, result: item, message, position });
-      } else if (item.kind === "inner") {
-        const call = history.calls.findLast((made) => made.tool === "exec" && !answered.has(made.id));
-        call?.commands.push(item.command);
       }
     }
   }
@@ -661,40 +821,57 @@ const fileName = (path) => path.slice(Math.max(path.lastIndexOf("/"), path.lastI
 const wrote = (action, path) => action.writes === "all"
   || action.writes.some((name) => fileName(name) === fileName(path));
 
+const MAX_FILES = 32;
+const MAX_PIECES = 32;
+
 function readsOf(history, actions) {
   const reads = { superseded: new Set(), superseders: new Set(), latest: new Set(), stubs: new Set() };
-  const byPath = new Map();
+  const all = [];
+  const latest = new Map();
   // Reads that an earlier pass dropped: one behind may have been kept in their stead.
   const noted = [];
   history.results.forEach(({ result }, number) => {
-    const path = actions[number].read;
-    if (path === null || result.isError) return;
+    const paths = actions[number].reads;
+    if (paths.length === 0 || result.isError) return;
     if (isNoted(result.text)) {
-      noted.push({ number, path });
+      for (const path of paths) noted.push({ number, path });
       return;
     }
-    if (!byPath.has(path)) byPath.set(path, []);
-    const earlier = byPath.get(path);
     if (charCount(result.body) <= 400 && STUB.test(result.body)) {
       reads.stubs.add(number);
-      if (earlier.length > 0) reads.stubs.add(earlier[earlier.length - 1].number);
+      if (latest.has(paths[0])) reads.stubs.add(latest.get(paths[0]));
       return;
     }
-    const lines = readLines(result.body);
-    if (lines.length > 0) earlier.push({ number, lines });
+    let pieces = result.pieces.map(readLines).filter((lines) => lines.length > 0);
+    if (pieces.length > MAX_PIECES) pieces = [pieces.flat()];
+    if (pieces.length === 0) return;
+    for (const path of paths) latest.set(path, number);
+    all.push({ number, paths, pieces });
   });
-  for (const [path, same] of byPath) {
-    if (same.length > 0) reads.latest.add(same[same.length - 1].number);
-    same.forEach(({ number, lines }, place) => {
-      for (const later of same.slice(place + 1)) {
-        if (actions.slice(number + 1, later.number).some((action) => wrote(action, path))) break;
-        if (holdRun(later.lines, lines)) {
-          reads.superseded.add(number);
-          reads.superseders.add(later.number);
-          break;
-        }
-      }
-    });
+  for (const number of latest.values()) reads.latest.add(number);
+  const wroteOne = (action, paths) => paths.some((path) => wrote(action, path));
+  const byPath = new Map();
+  for (const read of all) {
+    for (const path of read.paths) {
+      if (byPath.has(path)) byPath.get(path).push(read);
+      else byPath.set(path, [read]);
+    }
+  }
+  const shownAgain = (read, piece) => {
+    const sharing = read.paths.length === 1 ? byPath.get(read.paths[0])
+      : all.filter((later) => later.paths.some((path) => read.paths.includes(path)));
+    for (const later of sharing) {
+      if (later.number <= read.number) continue;
+      if (actions.slice(read.number, later.number).some((action) => wroteOne(action, read.paths))) return null;
+      if (later.pieces.some((own) => holdRun(own, piece))) return later.number;
+    }
+    return null;
+  };
+  for (const read of all) {
+    const shownBy = read.pieces.map((piece) => shownAgain(read, piece));
+    if (shownBy.includes(null)) continue;
+    reads.superseded.add(read.number);
+    for (const number of shownBy) reads.superseders.add(number);
   }
   for (const { number, path } of noted) {
     for (const later of byPath.get(path) ?? []) {
@@ -803,7 +980,7 @@ function shortened(input) {
   return Object.fromEntries(Object.entries(input).map(([key, value]) => [key, shortened(value)]));
 }
 
-function gainOf(history, vocabulary, number, firstUses, stays, whole) {
+function gainOf(history, vocabulary, number, firstUses, stays) {
   const call = history.calls[number];
   let freed = 0;
   const kept = new Set();
@@ -816,19 +993,24 @@ function gainOf(history, vocabulary, number, firstUses, stays, whole) {
   const first = firstUses.get(number);
   if (freed === 0) return null;
   for (const [term, results] of first ?? []) if (!kept.has(term) && results.some(stays)) return null;
-  const after = actionOf(history.host, call.tool, shortened(call.input), call.cwd, call.commands);
-  const same = whole.read === after.read && JSON.stringify(whole.writes) === JSON.stringify(after.writes);
+  // By the input alone: what ran in it stays known.
+  const [whole, after] = [call.input, shortened(call.input)]
+    .map((input) => actionOf(history.host, call.tool, input, call.cwd, nothingRan()));
+  const same = JSON.stringify(whole.reads) === JSON.stringify(after.reads) && JSON.stringify(whole.writes) === JSON.stringify(after.writes);
   return same ? freed : null;
 }
 
 function decide(history) {
   const vocabulary = vocabularyOf(history);
-  const whole = history.results.map(({ call: at }) => {
+  const actions = history.results.map(({ call: at, result }) => {
     const call = history.calls[at];
-    return actionOf(history.host, call.tool, call.input, call.cwd, call.commands);
+    let action = actionOf(history.host, call.tool, call.input, call.cwd, result.ran);
+    if (result.ran.unsure || action.reads.length > MAX_FILES) {
+      action = { ...action, reads: [], rerunnable: null, unsure: true };
+    }
+    if (result.isError && isEditTool(call.tool)) action = { ...action, writes: [] };
+    return result.running === null ? action : { ...action, rerunnable: null };
   });
-  const actions = history.results.map(({ call, result }, at) =>
-    (result.isError && isEditTool(history.calls[call].tool) ? { ...whole[at], writes: [] } : whole[at]));
   const reads = readsOf(history, actions);
   const referenced = referencedOf(history, vocabulary);
   const quotes = new Map();
@@ -862,7 +1044,8 @@ function decide(history) {
     if (reads.superseders.has(number)) return ["keep", "superseder"];
     if (reads.latest.has(number)) return ["keep", "latest_read"];
     let name = "unreferenced";
-    if (result.text.trim() === "" || (result.opaque && vocabulary.ofResult[number].size === 0)) name = "undecided";
+    if (result.text.trim() === "" || (result.opaque && vocabulary.ofResult[number].size === 0)
+      || actions[number].unsure) name = "undecided";
     else if (count - 1 - number < RECENT_RESULTS) name = "too_recent";
     else if (referenced[number]) name = "referenced";
     if (name === "unreferenced") return ["drop", name];
@@ -881,9 +1064,9 @@ function decide(history) {
     const chars = charCount(answer.result.text);
     let fate = "kept";
     if (decision === "drop" && reference) {
-      if (actions[number].read === null) fate = "removed";
+      if (actions[number].reads.length === 0) fate = "removed";
     } else if (decision === "drop") {
-      const gain = gainOf(history, vocabulary, answer.call, firstUses, stays, whole[number]);
+      const gain = gainOf(history, vocabulary, answer.call, firstUses, stays);
       if (droppedNote(chars).length >= chars + (gain ?? 0)) [decision, name] = ["keep", "no_gain"];
       else if (gain !== null) fate = "shortened";
     }

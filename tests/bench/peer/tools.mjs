@@ -1013,7 +1013,7 @@ for (const [kind, names] of Object.entries({
   shell: "Bash bash shell local_shell local_shell_call exec_command exec container.exec shell_command write_stdin BashOutput KillBash KillShell Monitor PowerShell",
   search: "Grep Glob LS grep glob ls list_dir grep_files",
   web: "WebFetch WebSearch web_search webfetch",
-  agent: "Agent Task spawn_agent send_input wait_agent wait close_agent resume_agent SendMessage",
+  agent: "Agent Task spawn_agent send_input wait_agent wait close_agent resume_agent SendMessage send_message followup_task interrupt_agent list_agents",
 })) for (const name of names.split(" ")) KINDS.set(name, kind);
 
 const shortName = (tool) => tool.slice(tool.lastIndexOf("__") < 0 ? 0 : tool.lastIndexOf("__") + 2);
@@ -1022,7 +1022,7 @@ const kindOfTool = (tool) => (tool.startsWith("mcp__") ? "mcp" : KINDS.get(short
 export const isEditTool = (tool) =>
   !["shell", "code", "agent", "mcp"].includes(kindOfTool(tool)) && tool !== "exec";
 
-const NOTHING = { kind: "other", read: null, writes: [], rerunnable: null, mixed: false };
+const NOTHING = { kind: "other", reads: [], writes: [], rerunnable: null, mixed: false };
 
 function collect(value, key, depth, leaves) {
   if (typeof value === "string") leaves.push({ key, depth, string: true, text: value });
@@ -1060,7 +1060,8 @@ function scriptAction(script, cwd) {
   const out = { ...NOTHING, kind: "shell", writes: sink.finish() };
   const line = out.writes.length === 0 ? lineOf(script) : null;
   if (!line) return out;
-  out.read = readOf(line, cwd);
+  const shown = readOf(line, cwd);
+  out.reads = shown === null || shown === undefined ? [] : [shown];
   if (shortenedAtMost(line)) {
     const words = canonical(line.main.words);
     const listed = (list, needsPass) => {
@@ -1083,9 +1084,12 @@ function outerAction(host, tool, input, cwd) {
   const out = { ...NOTHING, kind };
   const shows = () => {
     const file = path();
-    return file === undefined ? null : normalise(file, cwd);
+    return file === undefined ? [] : [normalise(file, cwd)];
   };
-  if (kind === "read") out.read = shows();
+  if (kind === "agent" && host === "codex" && short === "wait" && leafOf(leaves, "cell_id") !== undefined) {
+    return { ...NOTHING, kind: "code", mixed: true };
+  }
+  if (kind === "read") out.reads = shows();
   else if (kind === "edit" && short === "apply_patch") {
     const sink = new Sink();
     let found = false;
@@ -1094,7 +1098,7 @@ function outerAction(host, tool, input, cwd) {
     out.writes = sink.finish();
   } else if (kind === "edit" && short.startsWith("str_replace") && leafOf(leaves, "command") === "view") {
     out.kind = "read";
-    out.read = shows();
+    out.reads = shows();
   } else if (kind === "edit") {
     const file = path();
     out.writes = file === undefined ? "all" : [last(file)];
@@ -1118,30 +1122,40 @@ function outerAction(host, tool, input, cwd) {
   return out;
 }
 
-/** What a call does, the commands that ran in it included. */
-export function actionOf(host, tool, input, cwd, commands) {
+/** What a call does, all that ran in it included. */
+export function actionOf(host, tool, input, cwd, ran) {
   const outer = outerAction(host, tool, input, cwd);
   if (outer.kind !== "code") return outer;
   const sink = new Sink();
-  let single = null;
-  for (const one of commands) {
-    const script = parse(one.command);
-    const action = scriptAction(script, one.cwd);
-    if (script.commands.length === 1 && one.reads.length === 1 && action.read === null
-      && action.writes.length === 0 && script.commands[0].redirects.length === 0 && !script.compound) {
-      action.read = normalise(one.reads[0], one.cwd);
-    }
-    sink.add(action.writes);
-    single = action;
-  }
   sink.add(outer.writes);
-  if (commands.length !== 1 || outer.mixed || outer.writes.length > 0) single = null;
-  return {
-    ...outer,
-    read: single?.read ?? outer.read,
-    rerunnable: single?.rerunnable ?? outer.rerunnable,
-    writes: sink.finish(),
-  };
+  for (const one of ran.loose) {
+    for (const path of one.writes) sink.name(last(path));
+    sink.add(commandAction(one).writes);
+  }
+  let single = null;
+  let count = 0;
+  const reads = [];
+  for (const one of ran.commands) {
+    for (const path of one.writes) sink.name(last(path));
+    if (one.command === "") continue;
+    single = commandAction(one);
+    count += 1;
+    sink.add(single.writes);
+    for (const path of single.reads) if (!reads.includes(path)) reads.push(path);
+  }
+  const beside = outer.mixed || outer.writes.length > 0 || ran.loose.length > 0;
+  if (count !== 1 || beside) single = null;
+  return { ...outer, reads, rerunnable: single?.rerunnable ?? outer.rerunnable, writes: sink.finish() };
+}
+
+function commandAction(one) {
+  const script = parse(one.command);
+  const action = scriptAction(script, one.cwd);
+  if (script.commands.length === 1 && one.reads.length === 1 && action.reads.length === 0
+    && action.writes.length === 0 && script.commands[0].redirects.length === 0 && !script.compound) {
+    action.reads = [normalise(one.reads[0], one.cwd)];
+  }
+  return action;
 }
 
 // ---- failures

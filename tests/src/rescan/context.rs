@@ -53,7 +53,7 @@ pub(super) fn codex(records: &[Record]) -> Vec<&Row> {
 }
 
 /// Words of the person, not of the host on the person's behalf.
-fn is_prompt(row: &Row) -> bool {
+pub(super) fn is_prompt(row: &Row) -> bool {
     let first_text = row.items.iter().find_map(|item| match item {
         Item::Text(text) => Some(text),
         _ => None,

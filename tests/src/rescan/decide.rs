@@ -98,7 +98,7 @@ pub(super) fn decide(
         let mut fate = CallFate::Kept;
         if decision == Decision::Drop {
             match options.profile {
-                Profile::Reference if actions[number].read.is_some() => {}
+                Profile::Reference if !actions[number].reads.is_empty() => {}
                 Profile::Reference => fate = CallFate::Removed,
                 Profile::Standard => {
                     let stays = |number| ladder.decide(number).0 == Decision::Keep;
@@ -222,7 +222,7 @@ impl Ladder<'_> {
             || answer.result.is_error
             || self.options.pinned_ids.contains(&answer.result.id)
             || self.reads.stubs.contains(&number)
-            || self.actions[number].read.as_deref().is_some_and(|path| {
+            || self.actions[number].reads.iter().any(|path| {
                 self.options
                     .pinned_files
                     .iter()
@@ -251,7 +251,8 @@ impl Ladder<'_> {
     fn by_reference(&self, number: usize, answer: &Answer) -> &'static str {
         let result = &answer.result;
         let has_terms = !self.vocabulary.of_result[number].is_empty();
-        if result.text.trim().is_empty() || (result.opaque && !has_terms) {
+        let unsure = self.actions[number].unsure;
+        if result.text.trim().is_empty() || (result.opaque && !has_terms) || unsure {
             "undecided"
         } else if self.history.results.len() - 1 - number < self.options.recent_results {
             "too_recent"

@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
+use super::Host;
 use super::reader::{Item, Role, Row, ToolResult, leaves};
-use super::{Host, InnerCommand};
 
 pub(super) struct Call {
     pub(super) id: String,
@@ -13,7 +13,6 @@ pub(super) struct Call {
     pub(super) input: Value,
     pub(super) leaves: Vec<String>,
     pub(super) cwd: Option<String>,
-    pub(super) commands: Vec<InnerCommand>,
     pub(super) message: usize,
     pub(super) position: usize,
 }
@@ -71,7 +70,6 @@ impl History {
                             input: input.clone(),
                             leaves: leaves(input),
                             cwd: row.cwd.clone(),
-                            commands: Vec::new(),
                             message,
                             position,
                         });
@@ -85,18 +83,7 @@ impl History {
                             history.results.push(Answer { call, result, message, position });
                         }
                     }
-                    Item::Inner(command) => {
-                        // It ran inside the newest code-mode call that waits for its result.
-                        let call = history
-                            .calls
-                            .iter_mut()
-                            .rev()
-                            .find(|call| call.tool == "exec" && !answered.contains(&call.id));
-                        if let Some(call) = call {
-                            call.commands.push(command.clone());
-                        }
-                    }
-                    Item::Text(_) | Item::Opaque => {}
+                    Item::Text(_) | Item::Opaque | Item::Inner(_) => {}
                 }
             }
         }

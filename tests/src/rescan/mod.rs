@@ -16,6 +16,7 @@ mod shorten;
 pub mod standin;
 mod supersede;
 mod terms;
+mod ties;
 
 #[cfg(test)]
 mod test_context;
@@ -94,14 +95,28 @@ impl Default for Options {
     }
 }
 
-/// A command that ran inside a Codex tool call.
+/// What ran inside a Codex tool call: a command, or without one a patch or a tool of a server.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct InnerCommand {
+    pub id: String,
     pub command: String,
     pub cwd: Option<String>,
     /// Files that the host understood the command to read.
     pub reads: Vec<String>,
+    /// Files that a patch changed.
+    pub writes: Vec<String>,
     pub failed: bool,
+}
+
+/// All that ran inside one call.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Ran {
+    pub commands: Vec<InnerCommand>,
+    /// Ran in this call or in a script that went on beside it.
+    pub loose: Vec<InnerCommand>,
+    pub failed: bool,
+    /// A file was shown by this call or by a script that went on beside it.
+    pub unsure: bool,
 }
 
 /// Which files a call writes.
@@ -116,10 +131,13 @@ pub enum Writes {
 /// What a call does (§5).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Action {
-    pub read: Option<String>,
+    /// The files that it shows.
+    pub reads: Vec<String>,
     pub writes: Writes,
     /// Set if the call is cheap to run again.
     pub rerunnable: Option<Rerunnable>,
+    /// Which files it shows cannot be told.
+    pub unsure: bool,
 }
 
 /// How a call is cheap to run again.
@@ -133,45 +151,18 @@ pub struct Rerunnable {
 
 /// The tables of tools.
 pub trait ToolSemantics {
-    /// What a call does by its name and input.
-    fn action(
-        &self,
-        host: &str,
-        tool: &str,
-        input: &serde_json::Value,
-        cwd: Option<&str>,
-    ) -> Action;
-
-    /// What the commands inside a code-mode call do.
-    fn inner(&self, commands: &[InnerCommand]) -> Action;
-
     /// Whether the output of a test run shows a failure.
     fn shows_failure(&self, text: &str) -> bool;
 
-    /// The action of a call with everything that is known about it.
+    /// What a call does by its name, its input and what ran in it.
     fn whole(
         &self,
         host: &str,
         tool: &str,
         input: &serde_json::Value,
         cwd: Option<&str>,
-        commands: &[InnerCommand],
-    ) -> Action {
-        if commands.is_empty() {
-            return self.action(host, tool, input, cwd);
-        }
-        // The commands that ran say more than the script, except for the patches in it.
-        let mut action = self.inner(commands);
-        action.writes = match (action.writes, self.action(host, tool, input, cwd).writes) {
-            (Writes::All, _) | (_, Writes::All) => Writes::All,
-            (Writes::Names(mut names), Writes::Names(more)) => {
-                names.extend(more);
-                Writes::Names(names)
-            }
-            (Writes::None, other) | (other, Writes::None) => other,
-        };
-        action
-    }
+        ran: &Ran,
+    ) -> Action;
 
     /// Whether the tool edits files itself: then a failed call wrote nothing.
     fn is_edit_tool(&self, tool: &str) -> bool {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::{Host, InnerCommand};
+use super::{Host, InnerCommand, Ran};
 
 const MAX_LINE_BYTES: usize = 8 * 1024 * 1024;
 
@@ -27,7 +27,7 @@ pub(super) enum Item {
     Result(ToolResult),
     /// A part without text, such as an image.
     Opaque,
-    /// A command that ran inside a call.
+    /// What ran inside a call.
     Inner(InnerCommand),
 }
 
@@ -36,10 +36,23 @@ pub(super) struct ToolResult {
     pub(super) id: String,
     /// What the model read.
     pub(super) text: String,
-    /// The tool's own output in it.
+    /// The tool's own output in it, piece by piece.
+    pub(super) pieces: Vec<String>,
+    /// The pieces, a newline between them.
     pub(super) body: String,
     pub(super) is_error: bool,
     pub(super) opaque: bool,
+    /// What goes on running, by the id that the host gave it.
+    pub(super) running: Option<String>,
+    pub(super) ran: Ran,
+}
+
+impl ToolResult {
+    pub(super) fn new(id: String, text: String, pieces: Vec<String>) -> Self {
+        let body = pieces.join("\n");
+        let (is_error, opaque, running) = (false, false, None);
+        Self { id, text, pieces, body, is_error, opaque, running, ran: Ran::default() }
+    }
 }
 
 #[derive(Debug, Clone)]

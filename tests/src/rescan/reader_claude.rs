@@ -84,8 +84,10 @@ fn block(block: &Value) -> Vec<Item> {
         Some("tool_result") => string(block, "tool_use_id")
             .map(|id| {
                 let (text, opaque) = result_text(block.get("content"));
-                let is_error = flag(block, "is_error");
-                Item::Result(ToolResult { id, body: text.clone(), text, is_error, opaque })
+                let mut result = ToolResult::new(id, text.clone(), vec![text]);
+                result.is_error = flag(block, "is_error");
+                result.opaque = opaque;
+                Item::Result(result)
             })
             .into_iter()
             .collect(),

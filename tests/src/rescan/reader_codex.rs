@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::InnerCommand;
 use super::reader::{Item, Record, Role, Row, ToolResult, parse_inner, string};
 use super::terms::regex;
+use super::ties;
 
 pub(super) fn read(values: &[Value]) -> Vec<Record> {
     let mut cwd = None;
@@ -28,6 +29,7 @@ pub(super) fn read(values: &[Value]) -> Vec<Record> {
             _ => {}
         }
     }
+    ties::tie(&mut records);
     records
 }
 
@@ -39,10 +41,18 @@ fn event(payload: &Value) -> Option<Record> {
         }
         "item_completed" => {
             let item = payload.get("item")?;
-            if item.get("type").and_then(Value::as_str) != Some("CommandExecution") {
-                return None;
-            }
-            Some(Record::Row(Row::new(Role::Link, vec![Item::Inner(inner_command(item))])))
+            let inner = match item.get("type").and_then(Value::as_str)? {
+                "CommandExecution" => inner_command(item),
+                "FileChange" | "McpToolCall" => inner_other(item),
+                _ => return None,
+            };
+            Some(Record::Row(Row::new(Role::Link, vec![Item::Inner(inner)])))
+        }
+        "exec_command_end" => {
+            Some(Record::Row(Row::new(Role::Link, vec![Item::Inner(inner_command(payload))])))
+        }
+        "mcp_tool_call_end" => {
+            Some(Record::Row(Row::new(Role::Link, vec![Item::Inner(inner_other(payload))])))
         }
         _ => None,
     }
@@ -70,7 +80,28 @@ fn inner_command(item: &Value) -> InnerCommand {
     let exit_code = item.get("exit_code").and_then(Value::as_i64).unwrap_or(0);
     let cwd = string(item, "cwd").map(|cwd| cwd.trim_start_matches("file://").to_owned());
     let failed = exit_code != 0 || item.get("status").and_then(Value::as_str) == Some("failed");
-    InnerCommand { command, cwd, reads, failed }
+    InnerCommand { id: inner_id(item), command, cwd, reads, failed, writes: Vec::new() }
+}
+
+fn inner_id(item: &Value) -> String {
+    string(item, "call_id").or_else(|| string(item, "id")).unwrap_or_default()
+}
+
+/// A patch, or a tool of a server.
+fn inner_other(item: &Value) -> InnerCommand {
+    let mut writes = Vec::new();
+    for (path, change) in item.get("changes").and_then(Value::as_object).into_iter().flatten() {
+        writes.push(path.clone());
+        writes.extend(string(change, "move_path"));
+    }
+    let status = item.get("status").and_then(Value::as_str);
+    let answer = item.get("result");
+    let is_error = |answer: &Value| answer.get("isError") == Some(&Value::Bool(true));
+    let failed = matches!(status, Some("failed" | "declined"))
+        || answer.is_some_and(|answer| {
+            answer.get("Err").is_some() || is_error(answer.get("Ok").unwrap_or(answer))
+        });
+    InnerCommand { id: inner_id(item), writes, failed, ..InnerCommand::default() }
 }
 
 fn response_item(payload: &Value, cwd: Option<&String>) -> Option<Row> {
@@ -156,15 +187,25 @@ static EXIT_CODE: LazyLock<Regex> =
     LazyLock::new(|| regex(r"(?m)^(?:Process exited with code|Exit code:) *(-?[0-9]+)"));
 
 /// What the host itself answers when a call could not be run.
-const HOST_FAILURES: [&str; 7] = [
-    "unsupported call:",
-    "aborted by user",
-    "exec_command failed",
-    "write_stdin failed",
-    "failed to parse function arguments",
-    "apply_patch verification failed",
-    "collab spawn failed",
-];
+static HOST_FAILURE: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r"\A(?:aborted\z|(?:Wall time[^\n]*\r?\n)?aborted by user|unsupported (?:custom tool )?call:|(?:exec_command|write_stdin|collab spawn|apply_patch verification) failed|failed to parse function arguments|failed in sandbox|command timed out|exec expects raw JavaScript|patch rejected|unable to locate image)",
+    )
+});
+/// Where the host says that it left out the middle of an output.
+static WARNING: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r"\A(?:Warning: truncated output \([^\n]*(?:\n|\z)(?:Total output lines: [^\n]*(?:\n|\z))?|Total output lines: [^\n]*(?:\n|\z))(?:\r*(?:\n|\z))?",
+    )
+});
+static RUNNING: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r"(?m)^(?:Script running with cell ID|Process running with session ID) ([^\n\r]*[^\s])[^\S\n]*$",
+    )
+});
+static CUT_ANSWER: LazyLock<Regex> = LazyLock::new(|| {
+    regex(r#"(?s)\A(\{"(?:chunk_id|wall_time_seconds)":.*?)"output":"(.*?)(?:"\})?\z"#)
+});
 
 /// Where the body starts: behind the `Output:` line of the host's header.
 fn body_start(text: &str) -> usize {
@@ -214,38 +255,119 @@ fn output(id: String, output: Option<&Value>) -> ToolResult {
     if HEADER.is_match(head) {
         is_error |= EXIT_CODE.captures_iter(head).any(|code| &code[1] != "0");
     }
-    is_error |= text == "aborted" || HOST_FAILURES.iter().any(|start| text.starts_with(start));
-    let mut body = text[start..].to_owned();
-    if value.is_array() && text.starts_with("Script ") && start > 0 {
-        is_error |= text.starts_with("Script failed");
-        is_error |= parts.iter().skip(1).any(|part| part.starts_with("Script error:"));
-        let (code_body, failed) = code_mode_body(&parts);
-        body = code_body;
+    is_error |= HOST_FAILURE.is_match(&text);
+    is_error |= parts.iter().any(|part| part.starts_with("Script error:"));
+    let pieces = if start > 0 && text.starts_with("Script ") {
+        is_error |= head.starts_with("Script failed") || head.starts_with("Script error:");
+        let (pieces, failed) = shown(&parts);
         is_error |= failed;
-    }
-    ToolResult { id, text, body, is_error, opaque }
+        pieces
+    } else if start > 0 {
+        is_error |= text[start..].starts_with("Script error:");
+        let (body, failed) = behind_header(&text[start..]);
+        is_error |= failed;
+        vec![body.to_owned()]
+    } else {
+        vec![text.clone()]
+    };
+    let running = RUNNING.captures(&text[..start]).map(|found| found[1].trim().to_owned());
+    let mut result = ToolResult::new(id, text, pieces);
+    (result.is_error, result.opaque, result.running) = (is_error, opaque, running);
+    result
 }
 
-/// Code mode: behind the header part, the outputs that stand as JSON in the other parts.
-fn code_mode_body(parts: &[String]) -> (String, bool) {
+/// A body without a second header of the host, and whether that says of a failure.
+fn behind_header(body: &str) -> (&str, bool) {
+    let start = if body.starts_with("Exit code:") { body_start(body) } else { 0 };
+    let failed = EXIT_CODE.captures_iter(&body[..start]).any(|code| &code[1] != "0");
+    (without_warning(&body[start..]), failed)
+}
+
+fn without_warning(body: &str) -> &str {
+    WARNING.find(body).map_or(body, |found| &body[found.end()..])
+}
+
+/// Code mode: behind the header part, what the other parts show, JSON of the host decoded.
+fn shown(parts: &[String]) -> (Vec<String>, bool) {
     let mut failed = false;
-    let mut bodies = Vec::new();
+    let mut pieces = Vec::new();
     for (number, part) in parts.iter().enumerate() {
         let part = if number == 0 { &part[body_start(part)..] } else { part.as_str() };
-        let inner = Some(part).filter(|part| part.starts_with('{')).and_then(parse_inner);
-        if let Some(inner) = inner {
-            let code = inner.get("exit_code").and_then(Value::as_i64);
-            failed |= code.is_some_and(|code| code != 0);
-            if let Some(output) = inner.get("output").and_then(Value::as_str) {
-                bodies.push(output.to_owned());
-                continue;
-            }
+        if number == 0 && part.is_empty() {
+            continue;
         }
-        if number > 0 || !part.is_empty() {
-            bodies.push(part.to_owned());
+        let part = without_warning(part);
+        let mut texts = Vec::new();
+        let mut is_answer = false;
+        let trimmed = part.trim();
+        let json = (trimmed.starts_with('{') && trimmed.ends_with('}'))
+            || (trimmed.starts_with('[') && trimmed.ends_with(']'));
+        if let Some(value) = json.then(|| parse_inner(trimmed)).flatten() {
+            texts_of(&value, 0, &mut texts, &mut is_answer, &mut failed);
+        } else if let Some(cut) = CUT_ANSWER.captures(trimmed) {
+            is_answer = true;
+            failed |= cut[1]
+                .split_once("\"exit_code\":")
+                .is_some_and(|(_, code)| code.split([',', '}']).next().map(str::trim) != Some("0"));
+            let output = compactd_core::record::json::unescape(&cut[2]);
+            let (body, inner_failed) = behind_header(&output);
+            failed |= inner_failed;
+            texts.push(body.to_owned());
+        }
+        if is_answer {
+            pieces.append(&mut texts);
+        } else {
+            pieces.push(part.to_owned());
         }
     }
-    (bodies.join("\n"), failed)
+    (pieces, failed)
+}
+
+fn texts_of(
+    value: &Value,
+    depth: usize,
+    texts: &mut Vec<String>,
+    is_answer: &mut bool,
+    failed: &mut bool,
+) {
+    match value {
+        Value::String(text) => texts.push(text.clone()),
+        Value::Array(_) | Value::Object(_) if depth > 8 => texts.push(value.to_string()),
+        Value::Array(values) => {
+            values.iter().for_each(|value| texts_of(value, depth + 1, texts, is_answer, failed));
+        }
+        Value::Object(fields) => {
+            let of_command = ["chunk_id", "wall_time_seconds", "exit_code", "session_id"]
+                .iter()
+                .any(|key| fields.contains_key(*key));
+            let output = fields.get("output").and_then(Value::as_str);
+            let content = fields.get("content").and_then(Value::as_array);
+            if let (Some(output), true) = (output, of_command) {
+                let code = fields.get("exit_code").filter(|code| !code.is_null());
+                *failed |= code.is_some_and(|code| code.as_i64() != Some(0));
+                let (body, inner_failed) = behind_header(output);
+                *failed |= inner_failed;
+                *is_answer = true;
+                texts.push(body.to_owned());
+            } else if let (Some(content), Some(is_error)) = (content, fields.get("isError")) {
+                *failed |= is_error == &Value::Bool(true);
+                *is_answer = true;
+                texts.extend(content.iter().filter_map(|part| string_or_empty(part.get("text"))));
+            } else {
+                for (key, value) in fields {
+                    if key != "status" {
+                        texts_of(value, depth + 1, texts, is_answer, failed);
+                    }
+                }
+            }
+        }
+        _ if depth > 8 => texts.push(value.to_string()),
+        _ => {}
+    }
+}
+
+fn string_or_empty(value: Option<&Value>) -> Option<String> {
+    value.and_then(Value::as_str).map(str::to_owned)
 }
 
 /// The rows of a `compacted` record, or nothing if the host would refuse it.

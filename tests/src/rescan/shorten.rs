@@ -4,11 +4,11 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use super::ToolSemantics;
 use super::decide::Vocabulary;
 use super::history::History;
 use super::notes;
 use super::terms::terms;
+use super::{Ran, ToolSemantics};
 
 /// A leaf longer than this is shortened.
 const LONG_LEAF_CHARS: usize = 400;
@@ -134,11 +134,12 @@ pub(super) fn gain(
     }
     let action = |input: &Value| {
         let cwd = call.cwd.as_deref();
-        tools.whole(history.host.name(), &call.tool, input, cwd, &call.commands)
+        // By the input alone: what ran in it stays known.
+        tools.whole(history.host.name(), &call.tool, input, cwd, &Ran::default())
     };
     let whole = action(&call.input);
     let shortened = action(&shortened(&call.input));
-    (whole.read == shortened.read && whole.writes == shortened.writes).then_some(freed)
+    (whole.reads == shortened.reads && whole.writes == shortened.writes).then_some(freed)
 }
 
 /// The input with our notes in place of the ends of its long leaves.

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::reader::leaves;
 use super::terms::regex;
-use super::{Action, InnerCommand, Rerunnable, ToolSemantics, Writes};
+use super::{Action, Ran, Rerunnable, ToolSemantics, Writes};
 
 static PRINT: LazyLock<Regex> = LazyLock::new(|| {
     regex(
@@ -37,52 +37,63 @@ static FAILURE: LazyLock<Regex> =
 pub struct Standin;
 
 impl ToolSemantics for Standin {
-    fn action(&self, _host: &str, tool: &str, input: &Value, cwd: Option<&str>) -> Action {
-        let field = |key: &str| input.get(key).and_then(Value::as_str).map(str::to_owned);
-        let file = field("file_path").or_else(|| field("path")).or_else(|| field("notebook_path"));
-        match tool {
-            "Read" | "read_file" | "view" | "NotebookRead" => {
-                return Action { read: file, ..Action::default() };
-            }
-            "Edit" | "Write" | "MultiEdit" | "NotebookEdit" => {
-                let writes = Writes::Names(file.into_iter().collect());
-                return Action { writes, ..Action::default() };
-            }
-            _ => {}
+    fn whole(
+        &self,
+        _host: &str,
+        tool: &str,
+        input: &Value,
+        cwd: Option<&str>,
+        ran: &Ran,
+    ) -> Action {
+        let mut action = by_input(tool, input, cwd);
+        let commands: Vec<Action> =
+            ran.commands.iter().map(|one| shell(&one.command, one.cwd.as_deref())).collect();
+        if let [one] = commands.as_slice() {
+            action.rerunnable = one.rerunnable;
         }
-        let text = leaves(input).join("\n");
-        if text.contains("Begin Patch") {
-            let names = PATCHED.captures_iter(&text).map(|file| file[1].to_owned()).collect();
-            return Action { writes: Writes::Names(names), ..Action::default() };
+        for command in commands {
+            action.reads.extend(command.reads);
+            action.writes = match (action.writes, command.writes) {
+                (Writes::All, _) | (_, Writes::All) => Writes::All,
+                (Writes::Names(mut names), Writes::Names(more)) => {
+                    names.extend(more);
+                    Writes::Names(names)
+                }
+                (Writes::None, other) | (other, Writes::None) => other,
+            };
         }
-        match tool {
-            "Bash" | "shell" | "exec_command" | "local_shell" => {
-                let workdir = field("workdir");
-                shell(&command(input), workdir.as_deref().or(cwd))
-            }
-            _ => Action::default(),
-        }
-    }
-
-    fn inner(&self, commands: &[InnerCommand]) -> Action {
-        match commands {
-            [one] => shell(&one.command, one.cwd.as_deref()),
-            _ => {
-                let writes = commands.iter().map(|one| shell(&one.command, None).writes);
-                let names = writes
-                    .flat_map(|writes| match writes {
-                        Writes::Names(names) => names,
-                        _ => Vec::new(),
-                    })
-                    .collect::<Vec<_>>();
-                let writes = if names.is_empty() { Writes::None } else { Writes::Names(names) };
-                Action { writes, ..Action::default() }
-            }
-        }
+        action
     }
 
     fn shows_failure(&self, text: &str) -> bool {
         FAILURE.is_match(text)
+    }
+}
+
+fn by_input(tool: &str, input: &Value, cwd: Option<&str>) -> Action {
+    let field = |key: &str| input.get(key).and_then(Value::as_str).map(str::to_owned);
+    let file = field("file_path").or_else(|| field("path")).or_else(|| field("notebook_path"));
+    match tool {
+        "Read" | "read_file" | "view" | "NotebookRead" => {
+            return Action { reads: file.into_iter().collect(), ..Action::default() };
+        }
+        "Edit" | "Write" | "MultiEdit" | "NotebookEdit" => {
+            let writes = Writes::Names(file.into_iter().collect());
+            return Action { writes, ..Action::default() };
+        }
+        _ => {}
+    }
+    let text = leaves(input).join("\n");
+    if text.contains("Begin Patch") {
+        let names = PATCHED.captures_iter(&text).map(|file| file[1].to_owned()).collect();
+        return Action { writes: Writes::Names(names), ..Action::default() };
+    }
+    match tool {
+        "Bash" | "shell" | "exec_command" | "local_shell" => {
+            let workdir = field("workdir");
+            shell(&command(input), workdir.as_deref().or(cwd))
+        }
+        _ => Action::default(),
     }
 }
 
@@ -104,7 +115,7 @@ fn shell(command: &str, cwd: Option<&str>) -> Action {
     let mut action = Action::default();
     if let Some(file) = PRINT.captures(command) {
         let file = file[1].trim_start_matches("./");
-        action.read = Some(match cwd {
+        action.reads.push(match cwd {
             Some(cwd) if !file.starts_with(['/', '~']) => format!("{cwd}/{file}"),
             _ => file.to_owned(),
         });

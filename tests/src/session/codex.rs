@@ -14,6 +14,16 @@ struct Writer<'a> {
     /// Conversation items, for replacement histories.
     items: Vec<Value>,
     waiting: Vec<Call>,
+    late: Vec<Script>,
+    /// Scripts that go on behind their result: cell, and what is to come of them.
+    cells: Vec<(String, Vec<Call>)>,
+    scripts: usize,
+}
+
+/// A code-mode call: what it runs, in its order.
+struct Script {
+    id: String,
+    calls: Vec<Call>,
 }
 
 pub(super) fn lines(rng: &mut Rng, kind: Kind, steps: usize) -> Vec<Vec<u8>> {
@@ -26,6 +36,9 @@ pub(super) fn lines(rng: &mut Rng, kind: Kind, steps: usize) -> Vec<Vec<u8>> {
         lines: Vec::new(),
         items: Vec::new(),
         waiting: Vec::new(),
+        late: Vec::new(),
+        cells: Vec::new(),
+        scripts: 0,
     };
     let meta = json!({"id": "t-1", "session_id": "t-1", "cwd": "/work/app", "cli_version": "0.1"});
     writer.line(
@@ -115,12 +128,13 @@ impl Writer<'_> {
             self.message("assistant", &text);
         }
         let count = self.rng.pick(&[0, 1, 1, 1, 1, 2, 3]);
-        let count = if self.code_mode { count.min(1) } else { count };
+        if self.code_mode {
+            return self.request_scripts(count);
+        }
         let mut calls = Vec::new();
         for _ in 0..count {
             let call = self.world.call(self.rng);
-            let item = if self.code_mode { script(&call) } else { called(&call) };
-            self.item(item);
+            self.item(called(&call));
             calls.push(call);
         }
         if self.odd && self.rng.chance(6) {
@@ -135,8 +149,8 @@ impl Writer<'_> {
     }
 
     fn answer(&mut self, call: &Call) {
-        if self.code_mode {
-            return self.answer_script(call);
+        if self.rng.chance(5) {
+            self.tool_event(&call.id);
         }
         if let Act::Shell { command } = &call.act {
             let code = i32::from(call.error);
@@ -155,9 +169,25 @@ impl Writer<'_> {
 
     fn command(&mut self, id: &str, command: &str, code: i32) {
         let status = if code == 0 { "completed" } else { "failed" };
+        let file = FILES.iter().find(|file| command.contains(**file) && self.rng.chance(80));
+        let parsed: Vec<Value> =
+            file.iter().map(|file| json!({"type": "read", "cmd": command, "path": file})).collect();
         self.event(&json!({"type": "item_completed", "item": {"type": "CommandExecution",
             "id": id, "command": ["bash", "-lc", command], "cwd": "file:///work/app",
-            "status": status, "exit_code": code, "parsed_cmd": []}}));
+            "status": status, "exit_code": code, "parsed_cmd": parsed}}));
+    }
+
+    /// A tool of a server, or a patch.
+    fn tool_event(&mut self, id: &str) {
+        let status = self.rng.pick(&["completed", "failed", "declined"]);
+        let file = self.rng.pick(&FILES);
+        let item = if self.rng.chance(50) {
+            json!({"type": "FileChange", "id": id, "status": status, "changes": {file: {"type": "add"}}})
+        } else {
+            let is_error = status == "failed";
+            json!({"type": "McpToolCall", "id": id, "status": status, "result": {"content": [], "isError": is_error}})
+        };
+        self.event(&json!({"type": "item_completed", "item": item}));
     }
 
     fn output(&mut self, call: &Call) -> Value {
@@ -166,8 +196,15 @@ impl Writer<'_> {
         if call.image {
             return json!([{"type": "input_text", "text": text}, {"type": "input_image", "image_url": "data:"}]);
         }
-        match self.rng.below(8) {
+        let warning =
+            "Warning: truncated output (original token count: 9123)\nTotal output lines: 4567\n\n";
+        match self.rng.below(11) {
             0 => json!(text),
+            8 => json!(format!("{warning}{text}")),
+            9 => json!(format!("Wall time: 0.0 seconds\nOutput:\n{warning}{text}")),
+            10 => json!(format!(
+                "Wall time: 0.0 seconds\nOutput:\nExit code: {code}\nWall time: 0 seconds\nOutput:\n{text}"
+            )),
             1 => json!([{"type": "input_text", "text": text}]),
             2 => json!({"content": text, "success": !call.error}),
             3 => json!(
@@ -181,26 +218,114 @@ impl Writer<'_> {
         }
     }
 
-    fn answer_script(&mut self, call: &Call) {
-        let code = i32::from(call.error);
-        let commands = match self.rng.below(6) {
-            0 => 0,
-            1 => 2,
-            _ => 1,
-        };
-        for at in 0..commands {
-            let command = if at == 1 { "git status".to_owned() } else { shell(&call.act) };
-            self.command("exec-1", &command, code);
+    /// The scripts of one answer: the host runs one after the other.
+    fn request_scripts(&mut self, count: usize) {
+        let mut scripts = Vec::new();
+        for _ in 0..count {
+            let script = self.script();
+            self.item(script.item());
+            scripts.push(script);
         }
-        let header = json!({"type": "input_text", "text": "Script completed\nWall time 0.1 seconds\nOutput:\n"});
-        let part = |text: &str| json!({"type": "input_text", "text": text});
-        let inner = json!({"exit_code": code, "output": call.output}).to_string();
-        let output = match self.rng.below(5) {
-            0 => json!([header, part(&call.output)]),
-            1 => json!([header, part(&inner), part("done with cart_total")]),
-            _ => json!([header, part(&inner)]),
-        };
-        self.item(json!({"type": "custom_tool_call_output", "call_id": call.id, "output": output}));
+        if self.odd && self.rng.chance(6) {
+            return self.late.append(&mut scripts);
+        }
+        for script in scripts {
+            self.cell_event();
+            let id = script.id.clone();
+            self.answer_script(script);
+            if self.rng.chance(6) {
+                // What a script tells before it ends comes behind its result.
+                self.item(
+                    json!({"type": "custom_tool_call_output", "call_id": id, "output": "half way"}),
+                );
+            }
+        }
+        if self.rng.chance(40) {
+            self.wait();
+        }
+    }
+
+    fn script(&mut self) -> Script {
+        self.scripts += 1;
+        let count = self.rng.pick(&[0, 1, 1, 1, 2, 2, 3]);
+        let calls = (0..count).map(|_| self.world.call(self.rng)).collect();
+        Script { id: format!("script_{}", self.scripts), calls }
+    }
+
+    fn answer_script(&mut self, mut script: Script) {
+        let mut first = "Script completed".to_owned();
+        if self.rng.chance(12) {
+            let rest = script.calls.split_off(script.calls.len() / 2);
+            let cell = self.scripts.to_string();
+            first = format!("Script running with cell ID {cell}");
+            self.cells.push((cell, rest));
+        }
+        let output = self.shown(&first, &script.calls);
+        self.item(
+            json!({"type": "custom_tool_call_output", "call_id": script.id, "output": output}),
+        );
+    }
+
+    /// Asks for the next words of a script that goes on.
+    fn wait(&mut self) {
+        if self.cells.is_empty() {
+            return;
+        }
+        let at = self.rng.below(self.cells.len());
+        let (cell, rest) = self.cells.remove(at);
+        self.scripts += 1;
+        let id = format!("wait_{}", self.scripts);
+        self.item(json!({"type": "function_call", "name": "wait", "call_id": id,
+            "arguments": json!({"cell_id": cell}).to_string()}));
+        let mut first = "Script completed".to_owned();
+        if self.rng.chance(20) {
+            first = format!("Script running with cell ID {cell}");
+            self.cells.push((cell, Vec::new()));
+        }
+        let output = self.shown(&first, &rest);
+        self.item(json!({"type": "function_call_output", "call_id": id, "output": output}));
+    }
+
+    /// Something ran in a script that goes on, whatever else is under way.
+    fn cell_event(&mut self) {
+        if !self.cells.is_empty() && self.rng.chance(30) {
+            let call = self.world.call(self.rng);
+            let code = i32::from(call.error && self.rng.chance(30));
+            self.command("exec-2", &shell(&call.act), code);
+        }
+    }
+
+    /// What these calls print, and the host's lines about them.
+    fn shown(&mut self, first: &str, calls: &[Call]) -> Value {
+        let mut parts = vec![format!("{first}\nWall time 0.1 seconds\nOutput:\n")];
+        for call in calls {
+            let code = i32::from(call.error);
+            if self.rng.chance(90) {
+                self.command("exec-1", &shell(&call.act), code);
+            }
+            if self.rng.chance(4) {
+                self.tool_event("exec-3");
+            }
+            let answer = json!({"chunk_id": "83a9a7", "wall_time_seconds": 0.1, "exit_code": code, "output": call.output});
+            match self.rng.below(12) {
+                0 => parts.push("done with cart_total".to_owned()),
+                1 => parts.push(json!([{"status": "fulfilled", "value": answer}]).to_string()),
+                2 => parts.push(format!("Warning: truncated output (original token count: 9)\nTotal output lines: 1\n\n{}", answer.to_string().replace("0.1", "0.1x"))),
+                3 => parts.push(json!({"content": [{"type": "text", "text": call.output}], "isError": call.error}).to_string()),
+                4 => parts.push(json!({"output": call.output}).to_string()),
+                5 | 6 => parts.push(call.output.clone()),
+                7 => {
+                    if let Some(last) = parts.last_mut() {
+                        last.push_str(&call.output);
+                    }
+                }
+                _ => parts.push(answer.to_string()),
+            }
+        }
+        if parts.len() == 1 && self.rng.chance(50) {
+            return json!(parts[0]);
+        }
+        parts.iter().map(|text| json!({"type": "input_text", "text": text})).collect()
     }
 
     fn oddity(&mut self) {
@@ -215,13 +340,15 @@ impl Writer<'_> {
                 for call in waiting {
                     self.answer(&call);
                 }
+                for script in std::mem::take(&mut self.late) {
+                    self.answer_script(script);
+                }
             }
             7 => self.item(json!({"type": "function_call_output", "call_id": "orphan", "output": "cart_total"})),
             8 => {
                 let call = self.world.call(self.rng);
                 self.answer(&call);
-                let item = if self.code_mode { script(&call) } else { called(&call) };
-                self.item(item);
+                self.item(called(&call));
             }
             9 => {
                 let garbage: &[u8] = self.rng.pick::<&[u8]>(&[
@@ -321,8 +448,18 @@ fn called(call: &Call) -> Value {
     }
 }
 
-fn script(call: &Call) -> Value {
-    let command = json!(shell(&call.act)).to_string();
-    let input = format!("const r = await tools.exec_command({{cmd: {command}}});\ntext(r);");
-    json!({"type": "custom_tool_call", "name": "exec", "call_id": call.id, "input": input})
+impl Script {
+    fn item(&self) -> Value {
+        let lines = self.calls.iter().map(|call| {
+            let command = json!(shell(&call.act)).to_string();
+            format!("text(await tools.exec_command({{cmd: {command}}}));\n")
+        });
+        let input: String = lines.collect();
+        let mut item =
+            json!({"type": "custom_tool_call", "name": "exec", "call_id": self.id, "input": input});
+        if self.id.ends_with('7') {
+            item["namespace"] = json!("functions");
+        }
+        item
+    }
 }

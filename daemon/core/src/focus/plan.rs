@@ -82,7 +82,7 @@ impl Index {
             .iter()
             .rev()
             .take(ROWS)
-            .map(|result| log.result(result.entry).read_name)
+            .flat_map(|result| log.reads(log.result(result.entry)).map(|(_, name)| name))
             .collect();
         let mut plan = Plan::default();
         let mut counts = [0_usize; 5];
@@ -136,9 +136,9 @@ impl Index {
                             plan.passed.push((place, name(entry.id)));
                             ran.insert(counted.call, place);
                         }
-                        if entry.read != u32::MAX && plan.read.len() < READ {
-                            let path = name(entry.read);
-                            if !plan.read.contains(&path) {
+                        for (path, _) in log.reads(entry) {
+                            let path = name(path);
+                            if plan.read.len() < READ && !plan.read.contains(&path) {
                                 plan.read.push(path);
                             }
                         }

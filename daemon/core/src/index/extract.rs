@@ -1,16 +1,15 @@
 //! From a row's text to the log's numbers: the one place where text is looked at, once.
 
-use hashbrown::HashMap;
-
 use super::intern::{Hashes, NONE};
 use super::log::{
     self, CallEntry, Item, LeafCut, Log, ResultEntry, Span, TextEntry, call_flag, result_flag,
     text_flag,
 };
+use super::open::{Input, Open, OpenCall, Ran};
 use crate::hash::{Identity as Prehashed, hash};
 use crate::lines;
 use crate::note;
-use crate::record::{self, Call, Host, InnerCommand, Leaf, Role, Row, ToolResult};
+use crate::record::{self, Call, Host, Leaf, Role, Row, ToolResult};
 use crate::settings::{LEAF_KEEP_CHARS, LONG_LEAF_CHARS, Settings};
 use crate::terms::Scanner;
 use crate::tools::{Action, Class, ToolKind, Tools, Writes, shows_failure, writes_despite_error};
@@ -18,68 +17,24 @@ use crate::tools::{Action, Class, ToolKind, Tools, Writes, shows_failure, writes
 /// Message id of rows that join the run of assistant rows before them (Codex).
 pub(crate) const JOIN_RUN: u64 = 1;
 
+/// Of a script that shows more files than this nothing is told.
+const MAX_FILES: usize = 32;
+/// A result of more pieces than this is compared as one.
+const MAX_PIECES: usize = 32;
+
 /// An input of at most this size is kept as text until its result comes.
 const INPUT_TEXT_BYTES: usize = 4096;
 
-/// What a call's input says, by which the terms that its result only repeats are known
-/// (`docs/rules.md` §4).
-#[derive(Debug, Clone)]
-pub(crate) enum Input {
-    /// All leaves, joined by newlines: a term is known if it stands in it.
-    Text(String),
-    /// Hashes of the terms of a longer input, sorted: a term is known if it is one of them.
-    Terms(Vec<u64>),
-}
-
-impl Default for Input {
-    fn default() -> Self {
-        Self::Terms(Vec::new())
-    }
-}
-
-/// A call that has no result yet.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct OpenCall {
-    pub(crate) tool: u32,
-    pub(crate) input: Input,
-    pub(crate) action: Action,
-    /// What a Codex code-mode script was reported to have run.
-    pub(crate) commands: Vec<InnerCommand<'static>>,
-}
-
-/// Calls without a result.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Open {
-    pub(crate) calls: HashMap<u32, OpenCall, Prehashed>,
-    /// Of them the code-mode scripts, the newest last.
-    pub(crate) scripts: Vec<u32>,
-}
-
-impl Open {
-    /// Bytes on the heap, about.
-    pub(crate) fn heap_bytes(&self) -> usize {
-        let call = |call: &OpenCall| {
-            let input = match &call.input {
-                Input::Text(text) => text.capacity(),
-                Input::Terms(terms) => terms.capacity() * 8,
-            };
-            let commands = call.commands.iter().map(|ran| ran.command.len() + 200).sum::<usize>();
-            input + commands
-        };
-        self.calls.allocation_size() + self.calls.values().map(call).sum::<usize>()
-    }
-
-    /// A command ran: inside the newest script that waits for its result, if any does.
-    pub(crate) fn ran(&mut self, command: InnerCommand<'static>) {
-        if let Some(call) = self.scripts.last().and_then(|id| self.calls.get_mut(id)) {
-            call.commands.push(command);
-        }
-    }
-
-    fn take(&mut self, id: u32) -> OpenCall {
-        self.scripts.retain(|&script| script != id);
-        self.calls.remove(&id).unwrap_or(OpenCall { tool: NONE, ..OpenCall::default() })
-    }
+/// Where a row stands.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub(crate) host: Host,
+    /// The working directory there.
+    pub(crate) cwd: Option<&'a str>,
+    /// Its number in the log.
+    pub(crate) at: u32,
+    /// In the history that a compaction left.
+    pub(crate) copy: bool,
 }
 
 /// Scratch space and tables for reading rows.
@@ -112,10 +67,8 @@ impl Extractor {
         &mut self,
         log: &mut Log,
         open: &mut Open,
-        host: Host,
-        cwd: Option<&str>,
         row: &Row<'_>,
-        row_at: u32,
+        place: &Place<'_>,
     ) {
         for item in &row.items {
             let entry = match item {
@@ -125,13 +78,13 @@ impl Extractor {
                     Item::Text(last(log.texts.len()))
                 }
                 record::Item::Call(call) => {
-                    let entry = self.call(log, open, host, cwd, call);
+                    let entry = self.call(log, open, place, call);
                     log::push(&mut log.calls, entry);
                     Item::Call(last(log.calls.len()))
                 }
                 record::Item::Result(result) => {
-                    let mut entry = self.result(log, open, result);
-                    entry.row = row_at;
+                    let mut entry = self.result(log, open, result, place.copy);
+                    entry.row = place.at;
                     log::push(&mut log.results, entry);
                     Item::Result(last(log.results.len()))
                 }
@@ -206,19 +159,18 @@ impl Extractor {
         &mut self,
         log: &mut Log,
         open: &mut Open,
-        host: Host,
-        cwd: Option<&str>,
+        place: &Place<'_>,
         call: &Call<'_>,
     ) -> CallEntry {
         let id = log.names.intern(&call.id);
         let tool = log.names.intern(&call.tool);
         let mut entry = CallEntry { id, tool, ..CallEntry::default() };
-        let action = self.tools.action(host, &call.tool, &call.leaves, cwd);
+        let action = self.tools.action(place.host, &call.tool, &call.leaves, place.cwd);
         self.hashes.clear();
         self.more.clear();
         let mut shortened = Vec::new();
         let first_leaf = narrow(log.leaf_cuts.len());
-        for (place, leaf) in call.leaves.iter().enumerate() {
+        for (number, leaf) in call.leaves.iter().enumerate() {
             let chars = leaf.text.chars().count();
             entry.chars = entry.chars.saturating_add(narrow(chars));
             let text = note::strip_notes(&leaf.text);
@@ -231,7 +183,7 @@ impl Extractor {
             entry.flags |= call_flag::LONG;
             entry.cut_chars =
                 entry.cut_chars.saturating_add(narrow(chars.saturating_sub(left.chars().count())));
-            log::push(&mut log.leaf_cuts, leaf_cut(place, &leaf.text, chars));
+            log::push(&mut log.leaf_cuts, leaf_cut(number, &leaf.text, chars));
             self.scanner.scan(note::strip_notes(&left), &mut self.hashes);
             self.scanner.scan(text, &mut self.more);
             shortened.push((leaf, left));
@@ -243,16 +195,14 @@ impl Extractor {
         self.more.retain(|term| kept.binary_search(term).is_err());
         entry.uses = push_known(log, &self.hashes, &mut self.numbers);
         entry.cut_uses = push_known(log, &self.more, &mut self.numbers);
-        if entry.flags & call_flag::LONG != 0
-            && self.acts_in_cut(host, cwd, call, &shortened, &action)
+        if entry.flags & call_flag::LONG != 0 && self.acts_in_cut(place, call, &shortened, &action)
         {
             entry.flags |= call_flag::ACTS_IN_CUT;
         }
-        if action.kind == ToolKind::Code {
-            open.scripts.push(id);
-        }
         let input = self.input(call);
-        open.calls.insert(id, OpenCall { tool, input, action, commands: Vec::new() });
+        let cell = action.cell.as_ref().map_or(NONE, |cell| log.names.intern(cell));
+        let ran = Ran::default();
+        open.called(id, OpenCall { tool, input, action, cell, ran }, place.copy);
         entry
     }
 
@@ -271,8 +221,7 @@ impl Extractor {
     /// Whether a second pass, which reads the shortened input, would see another effect on files.
     fn acts_in_cut(
         &self,
-        host: Host,
-        cwd: Option<&str>,
+        place: &Place<'_>,
         call: &Call<'_>,
         shortened: &[(&Leaf<'_>, String)],
         whole: &Action,
@@ -288,21 +237,35 @@ impl Extractor {
                 Leaf { text: text.into(), key: (&*leaf.key).into(), ..*leaf }
             })
             .collect();
-        let left = self.tools.action(host, &call.tool, &leaves, cwd);
+        let left = self.tools.action(place.host, &call.tool, &leaves, place.cwd);
         left.read != whole.read || left.writes != whole.writes
     }
 
-    fn result(&mut self, log: &mut Log, open: &mut Open, result: &ToolResult<'_>) -> ResultEntry {
+    fn result(
+        &mut self,
+        log: &mut Log,
+        open: &mut Open,
+        result: &ToolResult<'_>,
+        copy: bool,
+    ) -> ResultEntry {
         let id = log.names.intern(&result.id);
-        let call = open.take(id);
-        let action = if call.action.kind == ToolKind::Code {
-            self.tools.inner(call.action.clone(), call.commands.iter())
-        } else {
-            call.action.clone()
-        };
+        let running = result.running.as_ref().map(|running| log.names.intern(running));
+        let call = open.answered(id, running, copy);
+        let mut action = call.action;
+        if action.kind == ToolKind::Code {
+            action = self.tools.inner(action, &call.ran.commands, &call.ran.loose);
+        }
+        // A script that goes on has its name in its result: nothing may take that away.
+        let goes_on = action.kind == ToolKind::Code && running.is_some();
+        let unsure = call.ran.unsure || goes_on || action.also.len() >= MAX_FILES;
+        if unsure {
+            action = Action { kind: action.kind, writes: action.writes, ..Action::default() };
+        }
         let mut entry = ResultEntry { id, tool: call.tool, ..ResultEntry::default() };
         entry.chars = narrow(result.text.chars().count());
         entry.flags = flags(result);
+        entry.flags |= if call.ran.failed { result_flag::ERROR } else { 0 };
+        entry.flags |= if unsure { result_flag::UNSURE } else { 0 };
         let body = note::strip_notes(result.body());
 
         self.result_terms(body, &call.input);
@@ -319,14 +282,15 @@ impl Extractor {
         if let Some(path) = &action.read
             && !error
         {
-            entry.read = log.names.intern(path);
-            entry.read_name = log.names.intern(path.rsplit('/').next().unwrap_or(path));
+            (entry.read, entry.read_name) = path_names(log, path);
+            let also: Vec<(u32, u32)> =
+                action.also.iter().map(|path| path_names(log, path)).collect();
+            entry.also = push_all(&mut log.also, &also);
+            if action.partial {
+                entry.flags |= result_flag::PARTIAL;
+            }
             if entry.flags & (result_flag::STUB | result_flag::NOTED) == 0 {
-                self.hashes.clear();
-                lines::read_lines(result.body(), &mut self.hashes);
-                self.numbers.clear();
-                self.numbers.extend(self.hashes.iter().map(|&line| (line >> 32) as u32));
-                entry.read_lines = push_all(&mut log.read_lines, &self.numbers);
+                self.pieces(log, result, &mut entry);
             }
         } else {
             // The same words mean nothing in the output of anything else.
@@ -343,8 +307,9 @@ impl Extractor {
                 }
             }
         }
-        let rerunnable =
-            action.rerunnable.filter(|how| !(error || how.needs_pass && shows_failure(body)));
+        let rerunnable = action.rerunnable.filter(|how| {
+            !(error || result.running.is_some() || how.needs_pass && shows_failure(body))
+        });
         entry.flags |= class_flag(action.class);
         if (rerunnable.is_some() || action.class != Class::None)
             && let Some(cut) = note::cut(&result.text, self.rerunnable_chars)
@@ -359,6 +324,30 @@ impl Extractor {
             }
         }
         entry
+    }
+
+    /// The read lines of a result, piece by piece.
+    fn pieces(&mut self, log: &mut Log, result: &ToolResult<'_>, entry: &mut ResultEntry) {
+        let mut ends = Vec::new();
+        entry.read_lines.start = narrow(log.read_lines.len());
+        for piece in result.pieces() {
+            self.hashes.clear();
+            lines::read_lines(piece, &mut self.hashes);
+            if self.hashes.is_empty() {
+                continue;
+            }
+            self.numbers.clear();
+            self.numbers.extend(self.hashes.iter().map(|&line| (line >> 32) as u32));
+            ends.push(push_all(&mut log.read_lines, &self.numbers).end);
+        }
+        entry.read_lines.end = narrow(log.read_lines.len());
+        if ends.len() > MAX_PIECES {
+            // More than is looked through: as one, which is found only whole.
+            ends.clear();
+        }
+        if ends.len() > 1 {
+            entry.pieces = push_all(&mut log.pieces, &ends);
+        }
     }
 
     /// The terms of a result's body: those that decide, and those that its call's input says.
@@ -400,6 +389,12 @@ impl Extractor {
 /// Hash of a row's or message's id; never 0 or [`JOIN_RUN`], which have meanings of their own.
 pub(crate) fn id_hash(id: Option<&str>) -> u64 {
     id.map_or(0, |id| hash(id.as_bytes()).max(2))
+}
+
+/// Numbers of a path and of its last component.
+fn path_names(log: &mut Log, path: &str) -> (u32, u32) {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    (log.names.intern(path), log.names.intern(name))
 }
 
 fn leaf_cut(place: usize, text: &str, chars: usize) -> LeafCut {

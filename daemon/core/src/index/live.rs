@@ -6,8 +6,9 @@
 
 use hashbrown::HashMap;
 
+use super::files::Files;
 use super::intern::NONE;
-use super::log::{self, Item, Log, ResultEntry, RowKind, result_flag, row_flag, text_flag};
+use super::log::{self, Item, Log, RowKind, row_flag, text_flag};
 use crate::hash::Identity as Prehashed;
 use crate::settings::Settings;
 
@@ -65,26 +66,6 @@ enum Newest {
     Assistant,
 }
 
-/// Reads of one path that no write separates from now.
-#[derive(Debug, Clone, Default)]
-struct PathReads {
-    open: Vec<u32>,
-    latest: Option<u32>,
-    /// A read that an earlier pass dropped stands here, and no write behind it: a later read may
-    /// have been kept in its stead.
-    noted: bool,
-    /// Writes to everything that had happened when `open` was last touched.
-    epoch: u32,
-}
-
-impl PathReads {
-    /// A write came between.
-    fn forget(&mut self) {
-        self.open.clear();
-        self.noted = false;
-    }
-}
-
 /// See the module.
 #[derive(Debug, Clone)]
 pub(crate) struct Live {
@@ -113,9 +94,7 @@ pub(crate) struct Live {
     free: u32,
     /// Quoted lines, and up to which result of the log all that show it are marked.
     quoted: HashMap<u64, u32, Prehashed>,
-    paths: HashMap<u32, PathReads, Prehashed>,
-    paths_by_name: HashMap<u32, Vec<u32>, Prehashed>,
-    write_epoch: u32,
+    files: Files,
     /// Results behind which no assistant text has come yet.
     unanswered: Vec<u32>,
 }
@@ -140,9 +119,7 @@ impl Live {
             nodes: Vec::new(),
             free: NONE,
             quoted: HashMap::default(),
-            paths: HashMap::default(),
-            paths_by_name: HashMap::default(),
-            write_epoch: 0,
+            files: Files::default(),
             unanswered: Vec::new(),
         }
     }
@@ -196,10 +173,7 @@ impl Live {
     /// Whether the result is the newest read of its path.
     pub(crate) fn is_latest_read(&self, log: &Log, ordinal: u32, result: LiveResult) -> bool {
         result.flags & live_flag::READ != 0
-            && self
-                .paths
-                .get(&log.result(result.entry).read)
-                .is_some_and(|reads| reads.latest == Some(ordinal))
+            && self.files.is_latest(log, log.result(result.entry), ordinal)
     }
 
     /// Bytes on the heap, about.
@@ -218,9 +192,7 @@ impl Live {
             + self.by_message_id.allocation_size()
             + self.calls.allocation_size()
             + self.by_id.allocation_size()
-            + self.paths.allocation_size()
-            + self.paths.values().map(|reads| reads.open.capacity() * 4).sum::<usize>()
-            + self.paths_by_name.allocation_size()
+            + self.files.heap_bytes()
     }
 
     /// Takes in one row of the log, as the next of the context.
@@ -375,72 +347,7 @@ impl Live {
         for &term in log.term_refs(entry.known) {
             self.hold(term, None);
         }
-        self.feed_file(log, at, ordinal);
-    }
-
-    /// What a result says about files: first as a read, then as a write.
-    fn feed_file(&mut self, log: &Log, at: u32, ordinal: u32) {
-        let entry = log.result(at);
-        if entry.read != NONE {
-            if entry.flags & result_flag::STUB != 0 {
-                let latest = self.paths.get(&entry.read).and_then(|reads| reads.latest);
-                if let Some(target) = latest.and_then(|at| self.results.get_mut(at as usize)) {
-                    target.flags |= live_flag::STUB_TARGET;
-                }
-            } else if entry.flags & result_flag::NOTED != 0 {
-                self.reads(entry).noted = true;
-            } else if entry.read_lines.start < entry.read_lines.end {
-                self.feed_read(log, at, ordinal);
-            }
-        }
-        if entry.flags & result_flag::WRITES_ALL != 0 {
-            self.write_epoch += 1;
-        }
-        for name in log.name_refs(entry.writes) {
-            for path in self.paths_by_name.get(name).into_iter().flatten() {
-                if let Some(reads) = self.paths.get_mut(path) {
-                    reads.forget();
-                }
-            }
-        }
-    }
-
-    /// The reads of an entry's path that no write separates from now.
-    fn reads(&mut self, entry: ResultEntry) -> &mut PathReads {
-        let (epoch, by_name) = (self.write_epoch, &mut self.paths_by_name);
-        let reads = self.paths.entry(entry.read).or_insert_with(|| {
-            by_name.entry(entry.read_name).or_default().push(entry.read);
-            PathReads { epoch, ..PathReads::default() }
-        });
-        if reads.epoch != epoch {
-            reads.epoch = epoch;
-            reads.forget();
-        }
-        reads
-    }
-
-    fn feed_read(&mut self, log: &Log, at: u32, ordinal: u32) {
-        let entry = log.result(at);
-        let lines = log.read_lines(entry.read_lines);
-        let mut reads = std::mem::take(self.reads(entry));
-        let results = &mut self.results;
-        let mut superseder = if reads.noted { live_flag::SUPERSEDER } else { 0 };
-        reads.open.retain(|&earlier| {
-            let Some(result) = results.get_mut(earlier as usize) else { return false };
-            let shorter = log.read_lines(log.result(result.entry).read_lines);
-            let covered = holds_run(lines, shorter);
-            if covered {
-                result.superseded_by = ordinal;
-                superseder = live_flag::SUPERSEDER;
-            }
-            !covered
-        });
-        reads.open.push(ordinal);
-        reads.latest = Some(ordinal);
-        if let Some(result) = results.get_mut(ordinal as usize) {
-            result.flags |= live_flag::READ | superseder;
-        }
-        *self.reads(entry) = reads;
+        self.files.feed(log, log.result(at), ordinal, &mut self.results);
     }
 
     /// Counts a result that holds `term`; a deciding one waits for a use.
@@ -565,56 +472,4 @@ impl Live {
 
 fn index(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(NONE)
-}
-
-/// Whether `lines` holds `run` as consecutive lines. Linear (Knuth-Morris-Pratt): transcripts are
-/// not trusted, and a file of equal lines must not cost its square.
-fn holds_run(lines: &[u32], run: &[u32]) -> bool {
-    let (Some(first), true) = (run.first(), lines.len() >= run.len()) else { return false };
-    if !lines.contains(first) {
-        return false;
-    }
-    let mut fallback = vec![0_usize; run.len()];
-    let mut matched = 0;
-    for at in 1..run.len() {
-        while matched > 0 && run[matched] != run[at] {
-            matched = fallback[matched - 1];
-        }
-        matched += usize::from(run[matched] == run[at]);
-        fallback[at] = matched;
-    }
-    matched = 0;
-    for line in lines {
-        while matched > 0 && run[matched] != *line {
-            matched = fallback[matched - 1];
-        }
-        matched += usize::from(run[matched] == *line);
-        if matched == run.len() {
-            return true;
-        }
-    }
-    false
-}
-
-#[cfg(test)]
-mod tests {
-    use super::holds_run;
-
-    #[test]
-    fn runs_are_found_only_whole_and_in_order() {
-        assert!(holds_run(&[1, 2, 3, 4], &[2, 3]));
-        assert!(holds_run(&[1, 1, 1, 2], &[1, 1, 2]));
-        assert!(holds_run(&[5], &[5]));
-        assert!(!holds_run(&[1, 2, 3], &[1, 3]));
-        assert!(!holds_run(&[1, 2], &[1, 2, 3]));
-        assert!(!holds_run(&[1, 2], &[]));
-    }
-
-    #[test]
-    fn equal_lines_do_not_cost_their_square() {
-        let lines = vec![7; 200_000];
-        let mut run = vec![7; 100_000];
-        run.push(8);
-        assert!(!holds_run(&lines, &run));
-    }
 }

@@ -169,6 +169,10 @@ pub(crate) mod result_flag {
     pub(crate) const SHELL: u16 = 1024;
     /// Becomes shorter when it is cut.
     pub(crate) const CUTTABLE: u16 = 2048;
+    /// Shows, or may show, something else beside files.
+    pub(crate) const PARTIAL: u16 = 4096;
+    /// Which files it shows cannot be told.
+    pub(crate) const UNSURE: u16 = 8192;
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -187,6 +191,10 @@ pub(crate) struct ResultEntry {
     pub(crate) known: Span,
     /// Hashes of its read lines, in the log's `read_lines`.
     pub(crate) read_lines: Span,
+    /// Other files that it shows (path, last component), in the log's `also`.
+    pub(crate) also: Span,
+    /// Where the pieces of its read lines end, in the log's `pieces`; empty for one piece.
+    pub(crate) pieces: Span,
     /// Names of files written.
     pub(crate) writes: Span,
     pub(crate) cut_utf16: u32,
@@ -205,6 +213,8 @@ impl Default for ResultEntry {
             deciding: Span::default(),
             known: Span::default(),
             read_lines: Span::default(),
+            also: Span::default(),
+            pieces: Span::default(),
             writes: Span::default(),
             cut_utf16: 0,
             flags: 0,
@@ -226,6 +236,10 @@ pub(crate) struct Log {
     pub(crate) term_refs: Vec<u32>,
     /// Half of each read line's hash: compared as whole runs.
     pub(crate) read_lines: Vec<u32>,
+    /// Further files of results that show several.
+    pub(crate) also: Vec<(u32, u32)>,
+    /// Ends in `read_lines` of the pieces of results that have several.
+    pub(crate) pieces: Vec<u32>,
     /// Hashes of quoting lines.
     pub(crate) quotes: Vec<u64>,
     pub(crate) name_refs: Vec<u32>,
@@ -267,8 +281,29 @@ impl Log {
         self.term_refs.get(span.range()).unwrap_or_default()
     }
 
-    pub(crate) fn read_lines(&self, span: Span) -> &[u32] {
-        self.read_lines.get(span.range()).unwrap_or_default()
+    /// The files that a result shows: path and last component.
+    pub(crate) fn reads(&self, entry: ResultEntry) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let first = (entry.read != NONE).then_some((entry.read, entry.read_name));
+        first
+            .into_iter()
+            .chain(self.also.get(entry.also.range()).unwrap_or_default().iter().copied())
+    }
+
+    /// How many pieces of read lines a result has.
+    pub(crate) fn piece_count(entry: ResultEntry) -> u32 {
+        let many = entry.pieces.end.saturating_sub(entry.pieces.start);
+        many.max(u32::from(entry.read_lines.start < entry.read_lines.end))
+    }
+
+    /// One piece of a result's read lines.
+    pub(crate) fn piece(&self, entry: ResultEntry, at: u32) -> &[u32] {
+        let ends = self.pieces.get(entry.pieces.range()).unwrap_or_default();
+        let Some(&end) = ends.get(at as usize) else {
+            return self.read_lines.get(entry.read_lines.range()).unwrap_or_default();
+        };
+        let before = at.checked_sub(1).and_then(|before| ends.get(before as usize));
+        let start = before.copied().unwrap_or(entry.read_lines.start);
+        self.read_lines.get(start as usize..end as usize).unwrap_or_default()
     }
 
     pub(crate) fn quotes(&self, span: Span) -> &[u64] {
@@ -303,6 +338,8 @@ impl Log {
             + of(&self.results)
             + of(&self.term_refs)
             + of(&self.read_lines)
+            + of(&self.also)
+            + of(&self.pieces)
             + of(&self.quotes)
             + of(&self.name_refs)
             + of(&self.preserved)

@@ -7,9 +7,11 @@
 //! in `tests` holds it to that on every prefix.
 
 mod extract;
+mod files;
 mod intern;
 pub(crate) mod live;
 pub(crate) mod log;
+mod open;
 mod path;
 mod quotable;
 mod snapshot;
@@ -23,10 +25,11 @@ pub use snapshot::{FORMAT as SNAPSHOT_FORMAT, SnapshotError};
 use crate::record::{self, About, Compacted, Host, Record, Role, Row, Skip, Usage};
 use crate::settings::Settings;
 use crate::tokens::{self, Meter, Ratio};
-use extract::{Extractor, JOIN_RUN, Open, id_hash};
+use extract::{Extractor, JOIN_RUN, Place, id_hash};
 use intern::NONE;
 use live::Live;
 use log::{Log, RowEntry, RowKind, row_flag};
+use open::Open;
 use path::{Path, Step};
 
 /// Which rows count.
@@ -213,10 +216,8 @@ impl Index {
                 note(&mut self.facts.model, model);
                 model.iter().for_each(|model| self.tokens.model(model));
             }
-            Record::InnerCommand(command) => {
-                if !self.open.scripts.is_empty() {
-                    self.open.ran(snapshot::own_command(command));
-                }
+            Record::InnerCommand(inner) => {
+                self.open.ran(inner, self.log.names.find(&inner.id));
             }
             Record::RolledBack { turns } => {
                 let up = *turns;
@@ -290,7 +291,12 @@ impl Index {
         }
         let cwd = row.about.cwd.as_deref().or(self.facts.cwd.as_deref());
         let at = self.log.len();
-        self.extractor.items(&mut self.log, &mut self.open, self.host, cwd, row, at);
+        let copy = flags & row_flag::REPLACEMENT != 0;
+        if !copy && row.is_prompt() {
+            self.open.prompted();
+        }
+        let stands = Place { host: self.host, cwd, at, copy };
+        self.extractor.items(&mut self.log, &mut self.open, row, &stands);
         let parent = id_hash(row.parent.as_deref());
         let place = self.path.place(&self.log, at, uuid, parent);
         let mut entry = RowEntry {

@@ -4,14 +4,13 @@
 //! follows, then the log and the facts. The live structure is not stored: it is built again from
 //! the log. A snapshot of another format is refused, never guessed at; it can always be deleted.
 
-use std::borrow::Cow;
-
 use hashbrown::HashMap;
 
-use super::extract::{Extractor, Input, Open, OpenCall};
+use super::extract::Extractor;
 use super::intern::{Hashes, Names};
 use super::live::Live;
 use super::log::{CallEntry, Item, LeafCut, Log, ResultEntry, RowEntry, RowKind, Span, TextEntry};
+use super::open::{Cell, Input, Open, OpenCall, Ran};
 use super::path::Path;
 use super::quotable::{More, Quotable};
 use super::wire::{Wire, wire_struct};
@@ -23,7 +22,7 @@ use crate::tokens::{Between, Interval, Meter, Request};
 use crate::tools::{Action, Class, Rerunnable, ToolKind, Writes};
 
 /// Number of the layout. Raise it with every change of what is stored or of what terms are.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
 const MAGIC: &[u8; 8] = b"cpdindex";
 
@@ -141,18 +140,6 @@ fn fingerprint(settings: &Settings) -> u64 {
     hash(format!("{shaping:?}").as_bytes())
 }
 
-/// An inner command that owns its text.
-pub(super) fn own_command(command: &InnerCommand<'_>) -> InnerCommand<'static> {
-    let own = |text: &Cow<'_, str>| Cow::Owned(text.clone().into_owned());
-    InnerCommand {
-        id: own(&command.id),
-        cwd: command.cwd.as_ref().map(own),
-        command: own(&command.command),
-        reads: command.reads.iter().map(own).collect(),
-        failed: command.failed,
-    }
-}
-
 wire_struct!(Span { start, end });
 wire_struct!(RowEntry { uuid, message, offset, line, items_end, up, kind, flags });
 wire_struct!(TextEntry { uses, quotes, cut_uses, cut_quotes, chars, flags });
@@ -168,6 +155,8 @@ wire_struct!(ResultEntry {
     deciding,
     known,
     read_lines,
+    also,
+    pieces,
     writes,
     cut_utf16,
     flags
@@ -183,6 +172,8 @@ wire_struct!(Log {
     results,
     term_refs,
     read_lines,
+    also,
+    pieces,
     quotes,
     name_refs,
     preserved,
@@ -220,9 +211,11 @@ wire_struct!(Meter {
     intervals
 });
 wire_struct!(Rerunnable { needs_pass, even_if_used });
-wire_struct!(Action { kind, read, writes, rerunnable, mixed, class });
-wire_struct!(OpenCall { tool, input, action, commands });
-wire_struct!(Open { calls, scripts });
+wire_struct!(Action { kind, read, also, partial, writes, rerunnable, mixed, cell, class });
+wire_struct!(Ran { commands, loose, failed, unsure });
+wire_struct!(OpenCall { tool, input, action, cell, ran });
+wire_struct!(Cell { id, ran });
+wire_struct!(Open { calls, scripts, cells, done });
 
 impl Wire for Hashes {
     fn put(&self, out: &mut Vec<u8>) {
@@ -245,17 +238,17 @@ impl Wire for Names {
     }
 }
 
-impl<S: Default + std::hash::BuildHasher> Wire for HashMap<u32, OpenCall, S> {
+impl<T: Wire, S: Default + std::hash::BuildHasher> Wire for HashMap<u32, T, S> {
     fn put(&self, out: &mut Vec<u8>) {
         (self.len() as u64).put(out);
-        for (id, call) in self {
+        for (id, value) in self {
             id.put(out);
-            call.put(out);
+            value.put(out);
         }
     }
     fn take(rest: &mut &[u8]) -> Option<Self> {
         let len = u64::take(rest)?;
-        (0..len).map(|_| Some((u32::take(rest)?, OpenCall::take(rest)?))).collect()
+        (0..len).map(|_| Some((u32::take(rest)?, T::take(rest)?))).collect()
     }
 }
 
@@ -265,6 +258,7 @@ impl Wire for InnerCommand<'static> {
         self.cwd.put(out);
         self.command.put(out);
         self.reads.put(out);
+        self.writes.put(out);
         self.failed.put(out);
     }
     fn take(rest: &mut &[u8]) -> Option<Self> {
@@ -273,6 +267,7 @@ impl Wire for InnerCommand<'static> {
             cwd: Wire::take(rest)?,
             command: Wire::take(rest)?,
             reads: Wire::take(rest)?,
+            writes: Wire::take(rest)?,
             failed: Wire::take(rest)?,
         })
     }

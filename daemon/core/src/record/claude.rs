@@ -284,6 +284,7 @@ impl<'a> Block<'a> {
                     text,
                     body: Body::From(0),
                     is_error: self.is_error,
+                    running: None,
                     opaque,
                 }))
             }

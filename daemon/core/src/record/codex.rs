@@ -1,11 +1,13 @@
 //! Codex's rollout: what one of its lines means (versions 0.118 to 0.171).
 //!
-//! Conversation items are read here, results of tools in `output`, `compacted` records (which the
+//! Conversation items are read here, results of tools in `output` (those of scripts also in
+//! `script`), `compacted` records (which the
 //! host takes only when every item in them is sound) in `compacted`.
 
 mod compacted;
 mod event;
 mod output;
+mod script;
 pub mod shape;
 
 use std::borrow::Cow;
@@ -198,8 +200,9 @@ pub fn item(raw: Raw<'_>) -> Result<Row<'_>, Skip> {
                 leaves,
             )
         }
-        "function_call_output" | "local_shell_call_output" => answered(&parts, false),
-        "custom_tool_call_output" => answered(&parts, true),
+        "function_call_output" | "local_shell_call_output" | "custom_tool_call_output" => {
+            answered(&parts)
+        }
         // Words of another agent, put before the model by the host.
         "agent_message" => {
             let mut row = row(Role::User, content(parts.content));
@@ -279,11 +282,11 @@ fn called<'a>(id: Option<Raw<'a>>, tool: Cow<'a, str>, leaves: Vec<Leaf<'a>>) ->
     row(Role::Assistant, call.into_iter().collect())
 }
 
-fn answered<'a>(parts: &Parts<'a>, custom: bool) -> Row<'a> {
+fn answered<'a>(parts: &Parts<'a>) -> Row<'a> {
     let result = parts
         .call
         .and_then(Raw::text_or_number)
-        .map(|id| Item::Result(output::result(id, parts.output, custom)));
+        .map(|id| Item::Result(output::result(id, parts.output)));
     row(Role::User, result.into_iter().collect())
 }
 

@@ -90,6 +90,7 @@ pub enum Reason {
     Supersedes,
     LatestRead,
     NoTerms,
+    FilesUnknown,
     ResultsAfter(u32),
     TermsUsed(u32),
     NothingUsed,
@@ -120,6 +121,7 @@ impl Reason {
             Self::Supersedes => "stands in for an earlier read of the file".into(),
             Self::LatestRead => "latest read of its file".into(),
             Self::NoTerms => "nothing in it to judge by".into(),
+            Self::FilesUnknown => "which files it shows cannot be told".into(),
             Self::ResultsAfter(after) => {
                 format!("too recent to judge: {after} results after it")
             }

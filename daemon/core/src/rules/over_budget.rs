@@ -57,7 +57,7 @@ pub(super) fn rule(case: &Case<'_>) -> Option<(Class, Ruling)> {
 }
 
 fn class(case: &Case<'_>) -> Option<Class> {
-    if case.entry.read != u32::MAX {
+    if case.entry.read != u32::MAX && !case.is(result_flag::PARTIAL) {
         let used = case.result.referenced > 0;
         Some(if used { Class::UsedRead } else { Class::UnusedRead })
     } else if case.is(result_flag::RERUNNABLE) {

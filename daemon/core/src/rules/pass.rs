@@ -356,7 +356,11 @@ impl<'a> Pass<'a> {
 
     fn is_pinned(&self, entry: ResultEntry) -> bool {
         self.pinned_ids.binary_search(&entry.id).is_ok()
-            || self.pinned_files.binary_search(&entry.read).is_ok()
+            || (!self.pinned_files.is_empty()
+                && self
+                    .log
+                    .reads(entry)
+                    .any(|(path, _)| self.pinned_files.binary_search(&path).is_ok()))
     }
 
     fn call_fate(&self, ruling: Ruling, case: &Case<'_>) -> CallFate {

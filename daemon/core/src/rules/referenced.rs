@@ -8,6 +8,9 @@ pub(super) fn rule(case: &Case<'_>) -> Ruling {
     if case.is(result_flag::BLANK) || (case.is(result_flag::OPAQUE) && !has_terms) {
         return Ruling::keep(Rule::Undecided, Reason::NoTerms);
     }
+    if case.is(result_flag::UNSURE) {
+        return Ruling::keep(Rule::Undecided, Reason::FilesUnknown);
+    }
     let after = case.results - 1 - case.ordinal;
     if after < case.settings.recent_results {
         return Ruling::keep(Rule::TooRecent, Reason::ResultsAfter(after));

@@ -7,7 +7,9 @@ mod written;
 fn show(action: &Action) -> String {
     let mut out = Vec::new();
     if let Some(path) = &action.read {
-        out.push(format!("read {path}"));
+        let all: Vec<&str> = std::iter::once(path).chain(&action.also).map(|p| &**p).collect();
+        let partial = if action.partial { " and more" } else { "" };
+        out.push(format!("read {}{partial}", all.join(" ")));
     }
     match &action.writes {
         Writes::None => {}
@@ -130,14 +132,13 @@ fn classes_of_output() {
         id: "e".into(),
         cwd: None,
         command: command.into(),
-        reads: Vec::new(),
-        failed: false,
+        ..InnerCommand::default()
     };
     let inner = |mixed: bool, commands: &[&'static str]| {
         let class = if mixed { Class::None } else { Class::Shell };
         let outer = Action { kind: ToolKind::Code, mixed, class, ..Action::default() };
         let commands: Vec<_> = commands.iter().map(|command| ran(command)).collect();
-        tools.inner(outer, commands.iter()).class
+        tools.inner(outer, &commands, &[]).class
     };
     assert_eq!(inner(false, &["rg a", "grep b c"]), Class::Search);
     assert_eq!(inner(false, &["rg a", "make"]), Class::Shell);
@@ -231,21 +232,68 @@ fn inner_commands() {
         cwd: Some(Cow::Borrowed("/w")),
         command: Cow::Borrowed(command),
         reads: reads.iter().map(|path| Cow::Borrowed(*path)).collect(),
-        failed: false,
+        ..InnerCommand::default()
     };
     let join = |script: &str, commands: &[InnerCommand<'_>]| {
         let leaf = Leaf { depth: 0, ..string("", script) };
         let outer = tools.action(Host::Codex, "exec", &[leaf], Some("/w"));
-        show(&tools.inner(outer, commands))
+        show(&tools.inner(outer, commands, &[]))
     };
     let one = "tools.exec_command({})";
     assert_eq!(join(one, &[]), "-");
     assert_eq!(join(one, &[inner("cat a.rs", &["a.rs"])]), "read /w/a.rs");
     assert_eq!(join(one, &[inner("awk 'NR<9' a.rs", &["a.rs"])]), "read /w/a.rs");
     assert_eq!(join(one, &[inner("cat a.rs | rg x", &["a.rs"])]), "-");
-    assert_eq!(join(one, &[inner("cat a.rs", &[]), inner("rm b.rs", &[])]), "write b.rs");
-    assert_eq!(join("tools.exec_command({}); tools.web()", &[inner("cat a.rs", &[])]), "-");
     assert_eq!(join(one, &[inner("git status", &[])]), "again");
+    // Several files, and what may stand beside them in the result.
+    let several = [inner("cat a.rs", &["a.rs"]), inner("cat b.rs", &["b.rs"])];
+    assert_eq!(join(one, &several), "read /w/a.rs /w/b.rs");
+    assert_eq!(join(one, &[inner("cat a.rs", &[]), inner("cat a.rs", &[])]), "read /w/a.rs");
+    assert_eq!(
+        join(one, &[inner("cat a.rs", &[]), inner("rm b.rs", &[])]),
+        "read /w/a.rs and more, write b.rs"
+    );
+    assert_eq!(
+        join("tools.exec_command({}); tools.web()", &[inner("cat a.rs", &[])]),
+        "read /w/a.rs and more"
+    );
+    assert_eq!(
+        join(one, &[inner("cat a.rs", &[]), inner("git status", &[])]),
+        "read /w/a.rs and more"
+    );
+    // The host says what a patch changed, whatever the script is.
+    let patched = InnerCommand { writes: vec!["/w/x/c.rs".into()], ..inner("", &[]) };
+    assert_eq!(join(one, &[patched]), "write c.rs");
+    // What may have run elsewhere shows nothing here, and may have written here.
+    let loose = [inner("cat a.rs", &["a.rs"]), inner("rm b.rs", &[])];
+    let outer = || Action { kind: ToolKind::Code, ..Action::default() };
+    assert_eq!(show(&tools.inner(outer(), &[], &loose)), "write b.rs");
+    let again = [inner("git status", &[])];
+    assert_eq!(show(&tools.inner(outer(), &again, &loose)), "write b.rs");
+}
+
+#[test]
+fn a_wait_goes_on_with_a_script() {
+    let tools = Tools::default();
+    let of = |tool: &str, key: &str| tools.action(Host::Codex, tool, &[string(key, "7")], None);
+    let cell = of("wait", "cell_id");
+    assert_eq!((cell.kind, cell.cell.as_deref()), (ToolKind::Code, Some("7")));
+    assert_eq!((cell.class, cell.mixed), (Class::None, true));
+    assert_eq!(of("functions__wait", "cell_id").kind, ToolKind::Code);
+    // Of another agent, and of another host.
+    assert_eq!(of("wait", "targets").kind, ToolKind::Agent);
+    let claude = tools.action(Host::Claude, "wait", &[string("cell_id", "7")], None);
+    assert_eq!(claude.kind, ToolKind::Agent);
+}
+
+#[test]
+fn a_session_says_nothing_twice() {
+    let tools = Tools::default();
+    for chars in ["", "git status\n", "ls\n"] {
+        let action = tools.action(Host::Codex, "write_stdin", &[string("chars", chars)], None);
+        assert_eq!((action.class, action.rerunnable), (Class::None, None), "{chars}");
+        assert_eq!((action.read, action.writes), (None, Writes::None), "{chars}");
+    }
 }
 
 #[test]

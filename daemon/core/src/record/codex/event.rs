@@ -1,4 +1,5 @@
-//! Codex's `event_msg` lines: usage, inner commands and turns taken back; the rest repeats items.
+//! Codex's `event_msg` lines: usage, what ran inside a call and turns taken back; the rest repeats
+//! items.
 
 use std::borrow::Cow;
 
@@ -15,10 +16,14 @@ pub(super) fn read(payload: Raw<'_>) -> Result<Record<'_>, Skip> {
                 Some("CommandExecution") => {
                     command(item).map(Record::InnerCommand).ok_or(Skip::Odd)
                 }
+                Some("FileChange" | "McpToolCall") => {
+                    other(item).map(Record::InnerCommand).ok_or(Skip::Odd)
+                }
                 _ => Err(Skip::Bookkeeping),
             }
         }
         "exec_command_end" => command(payload).map(Record::InnerCommand).ok_or(Skip::Odd),
+        "mcp_tool_call_end" => other(payload).map(Record::InnerCommand).ok_or(Skip::Odd),
         "thread_rolled_back" => {
             let turns = payload.member("num_turns").and_then(Raw::whole).ok_or(Skip::Odd)?;
             Ok(Record::RolledBack { turns: u32::try_from(turns).unwrap_or(u32::MAX) })
@@ -58,7 +63,37 @@ fn command(item: Raw<'_>) -> Option<InnerCommand<'_>> {
             _ => {}
         }
     }
-    Some(InnerCommand { id: call.or(id)?, cwd, command: command?, reads, failed })
+    let (id, writes) = (call.or(id)?, Vec::new());
+    Some(InnerCommand { id, cwd, command: command?, reads, writes, failed })
+}
+
+/// A patch or a tool of an MCP server: what it changed, and whether it failed. The text of the
+/// result says nothing of the latter.
+fn other(item: Raw<'_>) -> Option<InnerCommand<'_>> {
+    let (mut id, mut call, mut failed) = (None, None, false);
+    let mut writes = Vec::new();
+    for (key, value) in item.members() {
+        match key.as_ref() {
+            "id" => id = value.text(),
+            "call_id" => call = value.text(),
+            "changes" => {
+                for (path, change) in value.members() {
+                    writes.push(local_path(path));
+                    let moved = change.member("move_path").and_then(Raw::text);
+                    writes.extend(moved.map(local_path));
+                }
+            }
+            "status" => failed |= matches!(value.text().as_deref(), Some("failed" | "declined")),
+            "result" => {
+                // Old versions: the answer stands in `Ok`, a failure in `Err`.
+                failed |= value.member("Err").is_some();
+                let answer = value.member("Ok").unwrap_or(value);
+                failed |= answer.member("isError").is_some_and(Raw::is_true);
+            }
+            _ => {}
+        }
+    }
+    Some(InnerCommand { id: call.or(id)?, writes, failed, ..InnerCommand::default() })
 }
 
 fn read_path(parsed: Raw<'_>) -> Option<Cow<'_, str>> {

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::super::json::{self, Raw};
 use super::super::{Body, ToolResult};
+use super::script;
 
 /// How many lines the host's header may have up to its `Output:` line.
 const HEADER_LINES: usize = 12;
@@ -22,22 +23,24 @@ const HEADER_STARTS: [&str; 9] = [
 ];
 
 /// What the host itself answers when a call could not be run.
-const HOST_FAILURES: [&str; 7] = [
+const HOST_FAILURES: [&str; 13] = [
     "unsupported call:",
+    "unsupported custom tool call:",
     "aborted by user",
     "exec_command failed",
+    "exec expects raw JavaScript",
     "write_stdin failed",
     "failed to parse function arguments",
+    "failed in sandbox",
+    "command timed out",
     "apply_patch verification failed",
+    "patch rejected",
+    "unable to locate image",
     "collab spawn failed",
 ];
 
-/// Reads the output of a call; `custom`: of a free-form tool, which code mode is one of.
-pub(super) fn result<'a>(
-    id: Cow<'a, str>,
-    output: Option<Raw<'a>>,
-    custom: bool,
-) -> ToolResult<'a> {
+/// Reads the output of a call.
+pub(super) fn result<'a>(id: Cow<'a, str>, output: Option<Raw<'a>>) -> ToolResult<'a> {
     let mut found = Found::default();
     if let Some(output) = output {
         found.read(output);
@@ -49,7 +52,7 @@ pub(super) fn result<'a>(
         *text = Cow::Owned(inner);
         failed |= inner_failed;
     }
-    let decoded = if custom { decoded(&found.texts) } else { None };
+    let shown = script::shown(&found.texts);
     failed |= found.texts.iter().any(|text| text.starts_with("Script error:"));
     let first_part =
         (found.texts.len() > 1).then(|| found.texts.first().map_or(0, |text| text.len()));
@@ -59,20 +62,75 @@ pub(super) fn result<'a>(
         // The header is a part of its own: the newline behind it is ours.
         header.body += 1;
     }
+    let body = text.get(header.body..).unwrap_or_default();
     failed |= header.failed
         || text == "aborted"
         || HOST_FAILURES.iter().any(|start| text.starts_with(start))
-        || text
-            .get(header.body..)
-            .is_some_and(|body| header.body > 0 && body.starts_with("Script error:"));
-    let body = match decoded {
-        Some((body, inner_failed)) => {
-            failed |= inner_failed;
-            Body::Decoded(Cow::Owned(body))
+        || (text.starts_with("Wall time") && second_line(&text).starts_with("aborted by user"))
+        || (header.body > 0 && body.starts_with("Script error:"));
+    let running = running(text.get(..header.body).unwrap_or_default()).map(str::to_owned);
+    let body = match shown {
+        Some(shown) => {
+            failed |= shown.failed;
+            let mut body = String::new();
+            let mut ends = Vec::with_capacity(shown.pieces.len());
+            for (at, piece) in shown.pieces.iter().enumerate() {
+                if at > 0 {
+                    body.push('\n');
+                }
+                body.push_str(piece);
+                ends.push(body.len());
+            }
+            Body::Parts { text: Cow::Owned(body), ends }
         }
-        None => Body::From(header.body),
+        None if header.body == 0 => Body::From(0),
+        None => {
+            let (skipped, inner_failed) = inner_header(body);
+            failed |= inner_failed;
+            Body::From(header.body + skipped)
+        }
     };
-    ToolResult { id, text, body, is_error: failed, opaque: found.opaque }
+    let running = running.map(Cow::Owned);
+    ToolResult { id, text, body, is_error: failed, opaque: found.opaque, running }
+}
+
+fn second_line(text: &str) -> &str {
+    text.lines().nth(1).unwrap_or_default()
+}
+
+/// The id that the header gives for what goes on running.
+fn running(header: &str) -> Option<&str> {
+    let id = header.lines().find_map(|line| {
+        line.strip_prefix("Script running with cell ID ")
+            .or_else(|| line.strip_prefix("Process running with session ID "))
+    })?;
+    (!id.trim().is_empty()).then(|| id.trim())
+}
+
+/// What else of the host stands at the start of a body: the header of `apply_patch` that a shell
+/// command was turned into, and a warning that the output was shortened. Gives its length, and
+/// whether it tells of a failure.
+pub(super) fn inner_header(body: &str) -> (usize, bool) {
+    let mut inner = Header::default();
+    if body.starts_with("Exit code:") {
+        inner = Header::of(body);
+        if inner.body == 0 {
+            return (0, false);
+        }
+    }
+    let rest = body.get(inner.body..).unwrap_or_default();
+    (inner.body + warning(rest), inner.failed)
+}
+
+/// Length of `Warning: truncated output …`, `Total output lines: …` and the empty line behind.
+pub(super) fn warning(body: &str) -> usize {
+    let mut length = 0;
+    let mut lines = body.split_inclusive('\n').peekable();
+    for start in ["Warning: truncated output (", "Total output lines: "] {
+        length += lines.next_if(|line| line.starts_with(start)).map_or(0, str::len);
+    }
+    let blank = lines.next_if(|line| length > 0 && line.trim_end_matches(['\r', '\n']).is_empty());
+    length + blank.map_or(0, str::len)
 }
 
 #[derive(Default)]
@@ -139,7 +197,7 @@ fn joined<'a>(texts: Vec<Cow<'a, str>>) -> Cow<'a, str> {
 }
 
 /// Does this object say `exit_code` and mean a failure?
-fn has_bad_exit(object: Raw<'_>) -> bool {
+pub(super) fn has_bad_exit(object: Raw<'_>) -> bool {
     object.member("exit_code").is_some_and(|code| !code.is_null() && code.get() != "0")
 }
 
@@ -148,40 +206,6 @@ fn unwrapped(text: &str) -> Option<(String, bool)> {
     let object = json::looks_like_object(text)?;
     let metadata = object.member("metadata").filter(|metadata| metadata.is_object())?;
     Some((object.member("output")?.text()?.into_owned(), has_bad_exit(metadata)))
-}
-
-/// Code mode: the `output` strings of the parts that are JSON (an object, or a list of them), and
-/// the other parts without the host's header. `None` where no part is such JSON.
-fn decoded(texts: &[Cow<'_, str>]) -> Option<(String, bool)> {
-    let mut pieces: Vec<Cow<'_, str>> = Vec::new();
-    let (mut any, mut failed) = (false, false);
-    for text in texts {
-        let body = text.get(Header::of(text).body..).unwrap_or_default();
-        let mut found = false;
-        if let Some(raw) = looks_like_json(body) {
-            for object in raw.elements().chain(std::iter::once(raw)).filter(|raw| raw.is_object()) {
-                if let Some(output) = object.member("output").and_then(Raw::text) {
-                    pieces.push(output);
-                    failed |= has_bad_exit(object);
-                    found = true;
-                }
-            }
-        }
-        any |= found;
-        if !found && !body.trim().is_empty() {
-            pieces.push(Cow::Borrowed(body));
-        }
-    }
-    any.then(|| (pieces.join("\n"), failed))
-}
-
-fn looks_like_json(text: &str) -> Option<Raw<'_>> {
-    let text = text.trim();
-    let brackets = matches!(
-        (text.as_bytes().first(), text.as_bytes().last()),
-        (Some(b'{'), Some(b'}')) | (Some(b'['), Some(b']'))
-    );
-    if brackets { json::value(text) } else { None }
 }
 
 /// The lines that the host puts before a tool's own output.

@@ -132,6 +132,31 @@ fn the_header_is_no_part_of_the_body() {
     assert!(!result(&none).is_error);
 }
 
+/// `apply_patch` as a shell command: the host runs the tool, and puts both headers before its words.
+#[test]
+fn a_header_may_stand_behind_a_header() {
+    let patch = |code: &str| {
+        result(&format!(
+            r#""Wall time: 0.0000 seconds\nOutput:\nExit code: {code}\nWall time: 0 seconds\nOutput:\nSuccess""#
+        ))
+    };
+    assert_eq!((patch("0").body(), patch("0").is_error), ("Success", false));
+    assert_eq!((patch("1").body(), patch("1").is_error), ("Success", true));
+    let cut = result(
+        r#""Chunk ID: e\nWall time: 0.0 seconds\nProcess exited with code 0\nOriginal token count: 9\nOutput:\nWarning: truncated output (original token count: 11724)\nTotal output lines: 4000\n\nrow_id=1\n""#,
+    );
+    assert_eq!((cut.body(), cut.is_error), ("row_id=1\n", false));
+    let old = result(
+        r#""Chunk ID: e\nWall time: 0.0 seconds\nProcess exited with code 0\nOutput:\nTotal output lines: 974\n\nx""#,
+    );
+    assert_eq!(old.body(), "x");
+    // Without a header of the host these are words of the tool.
+    assert_eq!(
+        result(r#""Warning: truncated output (x)\n\ny""#).body(),
+        "Warning: truncated output (x)\n\ny"
+    );
+}
+
 #[test]
 fn outputs_of_any_shape() {
     let mcp = result(
@@ -163,50 +188,25 @@ fn outputs_of_any_shape() {
         "aborted by user after 1s",
         "exec_command failed for x",
         "apply_patch verification failed: y",
+        "unsupported custom tool call: nope",
+        "exec expects raw JavaScript source text (non-empty). Provide JS only",
+        "patch rejected by user",
+        "patch rejected: writing is blocked by read-only sandbox; rejected by user approval settings",
+        "exec_command failed: CreateProcess { message: \\\"Rejected(x)\\\" }",
+        "write_stdin failed: Unknown process id 999999",
+        "failed to parse function arguments: missing field `cmd`",
+        "unable to locate image at `/x.png`: No such file",
+        "failed in sandbox: x",
+        "command timed out after 1000 milliseconds",
+        "Wall time: 0.9 seconds\\naborted by user",
         "Script error:\\nno",
     ] {
         assert!(result(&format!("\"{failed}\"")).is_error, "{failed}");
     }
-    assert!(!result(r#""aborted midway""#).is_error);
+    for fine in ["aborted midway", "Wall time: 0.9 seconds\\nOutput:\\naborted by user", "patch"] {
+        assert!(!result(&format!("\"{fine}\"")).is_error, "{fine}");
+    }
     assert_eq!(item(r#"{"type":"function_call_output","output":"x"}"#).items, []);
-}
-
-#[test]
-fn code_mode_is_decoded() {
-    let code = |parts: &[&str]| {
-        let parts: Vec<String> = parts
-            .iter()
-            .map(|text| {
-                format!(
-                    r#"{{"type":"input_text","text":{}}}"#,
-                    serde_json::to_string(text).unwrap()
-                )
-            })
-            .collect();
-        result_of("custom_tool_call_output", &format!("[{}]", parts.join(",")))
-    };
-    let header = "Script completed\nWall time 0.1 seconds\nOutput:\n";
-    let found = code(&[
-        header,
-        r#"{"exit_code":0,"output":"a\nb"}"#,
-        "plain",
-        r#"[{"output":"c"},{"output":"d"}]"#,
-    ]);
-    assert_eq!((found.body(), found.is_error), ("a\nb\nplain\nc\nd", false));
-    assert!(
-        found
-            .text
-            .starts_with("Script completed\nWall time 0.1 seconds\nOutput:\n\n{\"exit_code\"")
-    );
-    assert!(code(&[header, r#"{"exit_code":1,"output":""}"#]).is_error);
-    let failed = code(&[
-        "Script failed\nWall time 0.0 seconds\nOutput:\n",
-        r#"{"output":"x"}"#,
-        "Script error:\nError: y",
-    ]);
-    assert_eq!((failed.body(), failed.is_error), ("x\nScript error:\nError: y", true));
-    let plain = code(&[header, "words", "{}"]);
-    assert_eq!((plain.body(), matches!(plain.body, Body::From(_))), ("words\n{}", true));
 }
 
 #[test]
@@ -328,6 +328,7 @@ fn events() {
             cwd: Some("/a b".into()),
             command: command.into(),
             reads: vec!["x".into()],
+            writes: Vec::new(),
             failed,
         }))
     };
@@ -341,6 +342,32 @@ fn events() {
         r#"{"type":"exec_command_end","call_id":"c","command":["cat","x"],"cwd":"/a b","parsed_cmd":[{"type":"read","name":"x"}],"exit_code":2}"#,
     );
     assert_eq!(old, want("c", "cat x", true));
+    let inner = |payload: &str| match of("event_msg", payload) {
+        Ok(Record::InnerCommand(inner)) => (inner.is_of_script(), inner.writes, inner.failed),
+        other => panic!("{other:?}"),
+    };
+    let patch = |status: &str| {
+        inner(&format!(
+            r#"{{"type":"item_completed","item":{{"type":"FileChange","id":"exec-1","changes":{{"/a/b.py":{{"type":"update","move_path":"/a/c.py"}},"/d":{{"type":"add"}}}},"status":"{status}"}}}}"#
+        ))
+    };
+    let files: Vec<Cow<'_, str>> = vec!["/a/b.py".into(), "/a/c.py".into(), "/d".into()];
+    assert_eq!(patch("completed"), (true, files.clone(), false));
+    assert_eq!(patch("failed"), (true, files.clone(), true));
+    assert_eq!(patch("declined"), (true, files, true));
+    let mcp = |status: &str, result: &str| {
+        inner(&format!(
+            r#"{{"type":"item_completed","item":{{"type":"McpToolCall","id":"call_1","status":"{status}","result":{result}}}}}"#
+        ))
+    };
+    assert_eq!(mcp("completed", r#"{"content":[],"isError":false}"#), (false, vec![], false));
+    assert_eq!(mcp("failed", "null"), (false, vec![], true));
+    assert_eq!(mcp("completed", r#"{"content":[],"isError":true}"#), (false, vec![], true));
+    let old = |result: &str| {
+        inner(&format!(r#"{{"type":"mcp_tool_call_end","call_id":"c","result":{result}}}"#)).2
+    };
+    assert!(old(r#"{"Err":"no"}"#) && old(r#"{"Ok":{"isError":true}}"#));
+    assert!(!old(r#"{"Ok":{"isError":false}}"#));
     assert_eq!(
         of("event_msg", r#"{"type":"thread_rolled_back","num_turns":3}"#),
         Ok(Record::RolledBack { turns: 3 })

@@ -61,6 +61,7 @@ fn record(record: Record<'_>) -> Record<'static> {
             cwd: maybe(it.cwd),
             command: text(it.command),
             reads: it.reads.into_iter().map(text).collect(),
+            writes: it.writes.into_iter().map(text).collect(),
             failed: it.failed,
         }),
         Record::RolledBack { turns } => Record::RolledBack { turns },
@@ -104,10 +105,11 @@ fn item(it: Item<'_>) -> Item<'static> {
             text: text(result.text),
             body: match result.body {
                 Body::From(at) => Body::From(at),
-                Body::Decoded(body) => Body::Decoded(text(body)),
+                Body::Parts { text: body, ends } => Body::Parts { text: text(body), ends },
             },
             is_error: result.is_error,
             opaque: result.opaque,
+            running: maybe(result.running),
         }),
         Item::Opaque => Item::Opaque,
     }
