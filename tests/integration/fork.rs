@@ -84,6 +84,13 @@ fn source(home: &Home, seed: u64, steps: usize) -> (PathBuf, Vec<Vec<u8>>) {
     for record in &mut records {
         record["timestamp"] = "2026-11-30T00:00:00.000Z".into();
         let kind = record["payload"]["type"].as_str().unwrap_or_default().to_owned();
+        // Old versions wrote objects here, which the host does not take any more.
+        if record["payload"]["output"].is_object() {
+            let output = &record["payload"]["output"];
+            let text = output["content"].as_str().or(output["output"].as_str());
+            record["payload"]["output"] =
+                text.map_or_else(|| output.to_string(), str::to_owned).into();
+        }
         // What the generator leaves out, the host wants.
         if kind == "custom_tool_call" && !record["payload"]["input"].is_string() {
             record["payload"]["input"] = "".into();
@@ -121,7 +128,8 @@ fn check(
     index.settle();
     let pass = index.pass(History::Context, Profile::Standard, pins);
     let sizes = Sizes {
-        tokens: Some(index.ratio().tokens(pass.chars())),
+        // With what has a size beside its text.
+        tokens: Some(made.tokens_before),
         window: Some(u64::MAX),
         budget,
         ..Sizes::of(index.ratio(), pass.chars())
@@ -140,7 +148,8 @@ fn check(
     let is_added = |said: &Vec<String>| said.iter().any(|text| text.ends_with(" aborted"));
     let found: Vec<&Vec<String>> = found.iter().filter(|said| !is_added(said)).collect();
     let wanted: Vec<&Vec<String>> = wanted.iter().filter(|said| !is_added(said)).collect();
-    assert_eq!(found, wanted);
+    let differs = found.iter().zip(&wanted).find(|(found, wanted)| found != wanted);
+    assert_eq!((differs, found.len()), (None, wanted.len()));
 
     // Items in which nothing went are the source's own bytes.
     let bytes = String::from_utf8(before).unwrap();
@@ -181,8 +190,12 @@ fn generated_threads() {
             Err(error) => refused.push(format!("seed {seed}: {error}")),
         }
     }
-    println!("{forked} forked, {pruned} of them pruned, {} refused", refused.len());
-    assert!(forked > 20 && pruned > 10, "{}", refused.join("\n"));
+    println!(
+        "{forked} forked, {pruned} of them pruned, {} refused\n{}",
+        refused.len(),
+        refused.join("\n")
+    );
+    assert!(forked > 75 && pruned > 50, "{}", refused.join("\n"));
 }
 
 #[test]
