@@ -1,5 +1,6 @@
 //! Forks of Codex threads: for whoever asks, and in the place of a compaction that a person begins.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -56,7 +57,14 @@ pub fn fork(app: &App, session: &Session, wish: Wish) -> Result<ForkAnswer, ApiE
         dry_run: wish.dry_run,
         in_place: wish.in_place,
     };
-    compactd_fork::fork(&source, &options).map_err(|error| {
+    let made = compactd_fork::fork(&source, &options);
+    if let Ok(fork) = made.as_ref()
+        && !fork.dry_run
+    {
+        // Whoever asked may ask for it before the system tells that it is there.
+        drop(app.sessions.at_path(Path::new(&fork.path)));
+    }
+    made.map_err(|error| {
         let refused = ApiError::new(ErrorCode::ForkRefused, error.to_string());
         let refused = refused.with_hint(error.hint());
         match std::error::Error::source(&error) {

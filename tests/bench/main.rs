@@ -12,6 +12,7 @@
 mod append;
 mod bulk;
 mod decision;
+mod fork;
 mod host;
 mod http;
 mod ingest;
@@ -34,7 +35,7 @@ use table::Table;
 
 type Bench = (&'static str, fn(&mut Table));
 
-const ALL: [Bench; 10] = [
+const ALL: [Bench; 11] = [
     ("ingest", ingest::bench),
     ("decision", decision::bench),
     ("request", request::bench),
@@ -43,6 +44,7 @@ const ALL: [Bench; 10] = [
     ("restart", restart::bench),
     ("size", size::bench),
     ("bulk", bulk::bench),
+    ("fork", fork::bench),
     ("host", host::bench),
     ("tokens", tokens::bench),
 ];

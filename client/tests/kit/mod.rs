@@ -1,6 +1,8 @@
 //! Runs the real binary in a home of its own, against a daemon that a test makes up.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
 
+pub mod rollout;
+
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};

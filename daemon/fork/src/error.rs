@@ -71,6 +71,14 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// A file of the source is not the one any more that was begun with.
+    #[error("{path} was changed while it was read: {change}")]
+    Changed {
+        /// The file.
+        path: PathBuf,
+        /// What became of it.
+        change: &'static str,
+    },
     /// Asked for in the place of a compaction, and nothing would go.
     #[error("nothing in the history can go: it was used later, is new, or is protected")]
     NothingGoes,
@@ -132,6 +140,7 @@ impl Error {
                 "resume the thread itself, with `codex resume`".into()
             }
             Self::Empty { .. } => "give a thread with at least one message".into(),
+            Self::Changed { .. } => "nothing was left behind; fork it again".into(),
             Self::NothingGoes | Self::Late => "`compactctl fork` makes one at any time".into(),
             Self::TooLong { .. } => "resume the thread itself, with `codex resume`".into(),
             Self::Check { .. } => "nothing was left behind; please report this".into(),

@@ -23,6 +23,7 @@ use crate::history::Item;
 use crate::intake::{Intake, record};
 use crate::lock;
 use crate::rewrite::Gone;
+use crate::source::Watched;
 use crate::write::{Draft, Moment};
 
 /// How to fork.
@@ -82,19 +83,22 @@ pub fn fork(source: &Path, options: &Options) -> Result<ForkAnswer, Error> {
         .ok_or_else(|| no_meta(source, "it has no payload"))?;
     check::added(&meta, "session_meta")?;
     let home = home_of(source).unwrap_or_else(|| options.home.clone());
-    let job = Job { source, options, identity: &identity, meta: &meta, origin: &origin };
+    let place = Draft::place(&home, &identity.id, &moment);
+    let (identity, meta, origin) = (&identity, &*meta, &origin);
+    let job = Job { source, options, identity, meta, origin, place: &place };
     // What a host writes from now on is not in the fork.
     let source_is_live = lock::is_held(&home, &origin.id);
     let (mut answer, path) = if options.dry_run {
-        (job.run(io::sink())?.0, Draft::place(&home, &identity.id, &moment))
+        (job.run(io::sink())?.0, place)
     } else {
         let draft = Draft::start(&home, &identity.id, &moment)?;
         let (answer, items) = job.run(BufWriter::new(draft.file()))?;
         check::read_back(draft.path(), &items, answer.records, identity.is_paginated)?;
+        draft.settle(source)?;
         if options.in_place.is_some_and(|until| Instant::now() > until) {
             return Err(Error::Late);
         }
-        (answer, draft.publish(source)?)
+        (answer, draft.publish()?)
     };
     answer.path = path.to_string_lossy().into_owned();
     answer.source.live = source_is_live;
@@ -111,6 +115,7 @@ struct Origin {
     is_paginated: bool,
     /// Characters of the base instructions.
     instructions: u64,
+    files: Watched,
 }
 
 impl Origin {
@@ -120,9 +125,11 @@ impl Origin {
             return Err(Error::NotCodex { path: source.to_path_buf() });
         }
         let mut ids = BTreeSet::new();
-        let mut newest = None;
+        let (mut newest, mut files) = (None, Watched::default());
         for segment in &chain.segments {
-            let line = first_line(&mut Transcript::open(&segment.path)?)?.unwrap_or_default();
+            let mut file = Transcript::open(&segment.path)?;
+            files.add(&segment.path, &file)?;
+            let line = first_line(&mut file)?.unwrap_or_default();
             let line = String::from_utf8_lossy(&line).into_owned();
             let id = thread_id(&line);
             ids.extend(id.clone());
@@ -137,7 +144,7 @@ impl Origin {
         let instructions = payload
             .and_then(|payload| payload.member("base_instructions")?.member("text")?.text())
             .map_or(0, |text| text.chars().count() as u64);
-        Ok(Self { id, ids, is_paginated, instructions, line })
+        Ok(Self { id, ids, is_paginated, instructions, line, files })
     }
 }
 
@@ -169,6 +176,8 @@ struct Job<'a> {
     identity: &'a Identity,
     meta: &'a str,
     origin: &'a Origin,
+    /// Where the fork will stand.
+    place: &'a Path,
 }
 
 fn counters(decided: &Decided) -> ForkCounters {
@@ -189,6 +198,7 @@ impl Job<'_> {
         let mut intake = Intake::new(self.identity, &self.options.settings, out);
         intake.write(self.meta);
         let loaded = for_each_line(self.source, None, |_, offset, line| intake.line(line, offset))?;
+        self.origin.files.check(&loaded.segments)?;
         if loaded.too_long > 0 {
             return Err(Error::TooLong { lines: loaded.too_long });
         }
@@ -215,7 +225,7 @@ impl Job<'_> {
         let tokens_after =
             intake.index.ratio().tokens(decided.chars_after + self.beside(&intake.history.items));
         self.append(&mut intake, tokens_after)?;
-        intake.flush().map_err(Error::write("write a fork of", self.source))?;
+        intake.flush().map_err(Error::write("write", self.place))?;
         let mut notes = Vec::new();
         if loaded.gap.is_some() {
             notes.push(

@@ -1,5 +1,5 @@
 //! Whether a host holds a thread: it locks `thread-writer-locks/<thread>.lock` in its home while the
-//! thread is loaded.
+//! thread is loaded. And whether one of us still writes a draft.
 
 use std::fs::File;
 use std::os::unix::fs::MetadataExt as _;
@@ -36,6 +36,17 @@ pub(crate) fn take(home: &Path, thread: &str) -> Option<Option<File>> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Some(None),
         Err(_) => None,
     }
+}
+
+/// Holds a file of ours for as long as it is open: the system lets go of it when the program is killed.
+/// Where a file system has no locks nobody can take it either.
+pub(crate) fn hold(file: &File) {
+    let _held = flock(file, FlockOperation::NonBlockingLockExclusive);
+}
+
+/// Whether nobody holds an open file of ours; from then on it is held by its opener.
+pub(crate) fn is_free(file: &File) -> bool {
+    flock(file, FlockOperation::NonBlockingLockExclusive).is_ok()
 }
 
 #[cfg(test)]

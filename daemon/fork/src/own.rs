@@ -38,6 +38,8 @@ pub struct Own {
     pub is_unused: bool,
     /// Another thread was made from it, and may need it.
     pub is_parent: bool,
+    /// There is a rollout that cannot be read: it may be of a thread that was made from it.
+    pub may_be_parent: bool,
 }
 
 /// All forks of ours, the newest first. A file that cannot be read is passed over: whatever it is, it
@@ -46,12 +48,16 @@ pub struct Own {
 pub fn own(roots: &Roots) -> Vec<Own> {
     let mut forks = Vec::new();
     let mut parents = HashSet::new();
-    let found = walk(roots).found;
-    for found in found.iter().filter(|found| found.host == Host::Codex) {
-        let Ok(Some(line)) =
-            Transcript::open(&found.path).and_then(|mut file| first_line(&mut file))
-        else {
-            continue;
+    let walked = walk(roots);
+    let mut is_unclear = !walked.problems.is_empty();
+    for found in walked.found.iter().filter(|found| found.host == Host::Codex) {
+        let line = match Transcript::open(&found.path).and_then(|mut file| first_line(&mut file)) {
+            Ok(Some(line)) => line,
+            Ok(None) | Err(compactd_transcript::Error::NotFound { .. }) => continue,
+            Err(_) => {
+                is_unclear = true;
+                continue;
+            }
         };
         let Some((_, whole)) = record(&line) else { continue };
         let Some(payload) = whole.member("payload") else { continue };
@@ -60,6 +66,7 @@ pub fn own(roots: &Roots) -> Vec<Own> {
     }
     for fork in &mut forks {
         fork.is_parent = parents.contains(&fork.thread);
+        fork.may_be_parent = is_unclear;
     }
     forks.sort_by(|a: &Own, b| b.made.cmp(&a.made).then_with(|| b.thread.cmp(&a.thread)));
     forks
@@ -92,6 +99,7 @@ fn fork(path: &Path, payload: Raw<'_>) -> Option<Own> {
         bytes: found.len(),
         is_unused: is_unused(path, &made),
         is_parent: false,
+        may_be_parent: false,
         made,
     })
 }
@@ -130,6 +138,10 @@ pub enum Stays {
     Young,
     /// A host holds it just now.
     Held,
+    /// A draft that is being written, or has just become a fork.
+    Written,
+    /// A rollout could not be read, and may rest on it.
+    Unclear,
 }
 
 impl Stays {
@@ -141,6 +153,23 @@ impl Stays {
             Self::Parent => "another thread was made from it",
             Self::Young => "is not old enough",
             Self::Held => "is held by a running Codex",
+            Self::Written => "is being written",
+            Self::Unclear => "may be needed by a rollout that cannot be read",
+        }
+    }
+}
+
+impl Stays {
+    /// For a table.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Used => "in use",
+            Self::Parent => "has a fork",
+            Self::Young => "too new",
+            Self::Held => "Codex holds it",
+            Self::Written => "being written",
+            Self::Unclear => "a rollout is unreadable",
         }
     }
 }
@@ -149,13 +178,17 @@ impl Own {
     /// Why it is not one to remove, as far as can be said without touching it.
     #[must_use]
     pub fn stays(&self, older_than: Duration) -> Option<Stays> {
-        let age = SystemTime::now().duration_since(self.written).unwrap_or_default();
         match self {
             Self { is_parent: true, .. } => Some(Stays::Parent),
             Self { is_unused: false, .. } => Some(Stays::Used),
-            _ => (age < older_than).then_some(Stays::Young),
+            _ if is_young(self.written, older_than) => Some(Stays::Young),
+            Self { may_be_parent, .. } => may_be_parent.then_some(Stays::Unclear),
         }
     }
+}
+
+pub(crate) fn is_young(written: SystemTime, older_than: Duration) -> bool {
+    SystemTime::now().duration_since(written).unwrap_or_default() < older_than
 }
 
 /// Removes a fork if nothing speaks against it: only a file of ours that is as we wrote it.
@@ -257,6 +290,21 @@ mod tests {
             let fork = all.iter().find(|fork| fork.thread == THREAD).unwrap();
             assert_eq!(remove(fork, Duration::ZERO).unwrap(), Some(Stays::Parent));
         }
+    }
+
+    #[test]
+    fn what_cannot_be_read_may_rest_on_it() {
+        let home = Home::new();
+        let path = home.write(THREAD, OURS, END);
+        let child = home.write(&THREAD.replace("01a2", "02a2"), "", END);
+        // Packed, by its first bytes, and nothing behind them.
+        fs::write(&child, b"\x28\xb5\x2f\xfdbroken").unwrap();
+        let [fork] = home.own().try_into().unwrap();
+        assert_eq!(remove(&fork, Duration::ZERO).unwrap(), Some(Stays::Unclear));
+        fs::remove_file(child).unwrap();
+        let [fork] = home.own().try_into().unwrap();
+        assert_eq!(remove(&fork, Duration::ZERO).unwrap(), None);
+        assert!(!path.exists());
     }
 
     #[test]

@@ -8,6 +8,10 @@ use jiff::Zoned;
 use tempfile::{Builder, NamedTempFile};
 
 use crate::error::Error;
+use crate::lock;
+
+/// How the name of a draft begins and ends: no host, and no walk of ours, takes it for a rollout.
+pub(crate) const DRAFT: (&str, &str) = (".compactd-fork-", ".partial");
 
 /// When the fork is made.
 pub(crate) struct Moment(Zoned);
@@ -42,11 +46,12 @@ impl Draft {
         let (folder, name) = moment.place(home, id);
         fs::create_dir_all(&folder).map_err(Error::write("make the folder", &folder))?;
         let file = Builder::new()
-            .prefix(".compactd-fork-")
-            .suffix(".partial")
+            .prefix(DRAFT.0)
+            .suffix(DRAFT.1)
             .permissions(Permissions::from_mode(0o600))
             .tempfile_in(&folder)
             .map_err(Error::write("make a file in", &folder))?;
+        lock::hold(file.as_file());
         Ok(Self { file, path: folder.join(name) })
     }
 
@@ -65,15 +70,20 @@ impl Draft {
         folder.join(name)
     }
 
-    /// Makes it last, with the same rights as its source, and then visible. Never over another file.
-    pub(crate) fn publish(self, source: &Path) -> Result<PathBuf, Error> {
-        let path = self.path;
+    /// Makes it last, with the same rights as its source.
+    pub(crate) fn settle(&self, source: &Path) -> Result<(), Error> {
+        let path = &self.path;
         if let Ok(found) = fs::metadata(source) {
             let mode = found.permissions().mode() & 0o666 | 0o600;
             let set = self.file.as_file().set_permissions(Permissions::from_mode(mode));
-            set.map_err(Error::write("set the rights of", &path))?;
+            set.map_err(Error::write("set the rights of", path))?;
         }
-        self.file.as_file().sync_all().map_err(Error::write("write", &path))?;
+        self.file.as_file().sync_all().map_err(Error::write("write", path))
+    }
+
+    /// Makes it visible, in one step. Never over another file.
+    pub(crate) fn publish(self) -> Result<PathBuf, Error> {
+        let path = self.path;
         self.file
             .persist_noclobber(&path)
             .map_err(|error| Error::write("name", &path)(error.error))?;
@@ -109,12 +119,9 @@ mod tests {
         let path = Draft::place(home.path(), "ID", &moment);
         drop(start());
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 0);
-        assert_eq!(start().publish(Path::new("/none")).unwrap(), path);
+        assert_eq!(start().publish().unwrap(), path);
         fs::write(&path, "theirs").unwrap();
-        assert!(matches!(
-            start().publish(Path::new("/none")),
-            Err(Error::Write { operation: "name", .. })
-        ));
+        assert!(matches!(start().publish(), Err(Error::Write { operation: "name", .. })));
         assert_eq!(fs::read(&path).unwrap(), b"theirs");
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
     }

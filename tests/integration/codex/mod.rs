@@ -9,5 +9,6 @@ mod harness;
 mod hooks;
 mod install;
 mod read;
+mod rig;
 mod shapes;
 mod terminal;

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
 use compactd_api::settings::OnManualCompact;
-use compactd_tests::harness::{Client, Codex, Daemon, Home, Process, fixtures};
+use compactd_tests::harness::{Client, Codex, Daemon, Home, Process, eventually, files, fixtures};
 use serde_json::{Value, json};
 
 use super::id;
@@ -234,9 +234,50 @@ fn a_fork_is_asked_for_where_a_person_compacts_and_the_host_goes_on_without_one(
     });
     let client = &daemon.client;
     client.indexed(&thread.id);
-    for trigger in ["manual", "auto"] {
-        thread.before(client, trigger);
+    let why = "nothing in the history can go: it was used later, is new, or is protected";
+    let line = format!("compactd: no fork, the host compacts by itself: {why}");
+    let told = thread.hook(client, "PreCompact", &json!({"trigger": "manual"}));
+    assert_eq!(told, Some(json!({"systemMessage": line})));
+    // Without a model there is no line to go on with; a compaction by itself is never stopped.
+    let nameless = json!({"trigger": "manual", "model": "a b"});
+    assert_eq!(thread.hook(client, "PreCompact", &nameless), None);
+    thread.before(client, "auto");
+    assert_eq!(files(&home.join(".codex/sessions")), [thread.file.clone()]);
+    thread.record(&home);
+    is_text(thread.starts(client, "compact"), 1);
+}
+
+#[test]
+fn a_fork_that_takes_too_long_costs_nothing_else() {
+    let home = Home::new();
+    let mut thread = Thread::new(&home, 1);
+    // So much that it is not done in time, unless the machine is a very fast one.
+    let long = thread.rollout.outputs(60, 1_000_000).take();
+    home.append(&thread.file, long);
+    let daemon = Daemon::start_with(&home, |settings| {
+        settings.codex.on_manual_compact = OnManualCompact::Fork;
+    });
+    let client = &daemon.client;
+    client.indexed(&thread.id);
+    let answer = thread.hook(client, "PreCompact", &json!({"trigger": "manual"})).unwrap();
+    let said = answer["systemMessage"].as_str().unwrap();
+    let others = || {
+        let below = home.join(".codex/sessions");
+        let mut files = files(&below);
+        files.retain(|path| *path != thread.file);
+        files
+    };
+    if answer["continue"] == false {
+        assert_eq!(others().len(), 1, "{said}");
+        assert_eq!(thread.recovery(client), Value::Null);
+        return;
     }
+    let why = "the thread is too long to be forked while the host waits";
+    assert_eq!(said, format!("compactd: no fork, the host compacts by itself: {why}"));
+    assert_eq!(answer, json!({"systemMessage": said}));
+    // What is kept over the compaction was written meanwhile.
+    assert_eq!(thread.recovery(client), recovery(1, "kept"));
+    eventually("the fork is given up", || others().is_empty().then_some(()));
     thread.record(&home);
     is_text(thread.starts(client, "compact"), 1);
 }

@@ -4,6 +4,7 @@
 mod api;
 mod codex_hooks;
 mod equality;
+mod fork;
 mod hostile;
 mod ledger;
 mod life;

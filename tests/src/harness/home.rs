@@ -16,6 +16,20 @@ pub fn fixtures(of: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(of)
 }
 
+/// All files below a folder, by path; none if there is no such folder.
+#[must_use]
+pub fn files(folder: &Path) -> Vec<PathBuf> {
+    let (mut files, mut open) = (Vec::new(), vec![folder.to_path_buf()]);
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() { open.push(path) } else { files.push(path) }
+        }
+    }
+    files.sort();
+    files
+}
+
 /// A home. At its end the transcripts in it must be as the test left them.
 #[derive(Debug)]
 pub struct Home {

@@ -20,7 +20,7 @@ mod writer;
 
 pub use binaries::{Binaries, binaries};
 pub use client::{Answer, Client};
-pub use home::{Home, fixtures};
+pub use home::{Home, files, fixtures};
 pub use inside::Daemon;
 pub use process::{Process, Ran};
 pub use wait::{PATIENCE, eventually, eventually_is};

@@ -178,6 +178,13 @@ impl Codex {
         self.line("response_item", &item)
     }
 
+    /// The model says something.
+    pub fn say(&mut self, text: &str) -> &mut Self {
+        let content = json!([{"type": "output_text", "text": text}]);
+        let item = json!({"type": "message", "role": "assistant", "content": content});
+        self.line("response_item", &item)
+    }
+
     /// The host compacted: a summary stands in the place of all before.
     pub fn compacted(&mut self, summary: &str) -> &mut Self {
         let content = json!([{"type": "input_text", "text": summary}]);
@@ -198,6 +205,27 @@ impl Codex {
             &json!({"type": "function_call_output", "call_id": id,
             "output": output}),
         )
+    }
+
+    /// Commands whose outputs nothing ever uses: most of them may go.
+    pub fn searches(&mut self, count: usize) -> &mut Self {
+        for number in 0..count {
+            let output: String =
+                (0..40).map(|line| format!("unused_name_{number}_{line} = {line}\n")).collect();
+            let command = format!("grep -n unused file{number}.txt");
+            self.shell(&format!("call_{number}"), &command, &output);
+        }
+        self
+    }
+
+    /// Commands with outputs of so many bytes each.
+    pub fn outputs(&mut self, count: usize, bytes: usize) -> &mut Self {
+        for number in 0..count {
+            let line = format!("what number {number} says, again and again\n");
+            let output = line.repeat(bytes / line.len());
+            self.shell(&format!("call_long_{number}"), "./measure", &output);
+        }
+        self
     }
 
     /// Takes the lines that were written since the last time.

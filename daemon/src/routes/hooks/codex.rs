@@ -85,6 +85,16 @@ async fn before(
         tracing::info!(session = key.id, "not read in time: nothing is kept over its compaction");
         return None;
     };
+    let (there, held) = ((Arc::clone(app), Arc::clone(&session)), session.hold());
+    let at = rfc3339(SystemTime::now());
+    // Beside the fork, which may take all of the time and come to nothing.
+    let text = tokio::task::spawn_blocking({
+        let at = at.clone();
+        move || {
+            let _held = held;
+            text(&there.0, &there.1, seen.saturating_add(1), &at)
+        }
+    });
     let mut answer = None;
     // Of a compaction that the host began by itself the turn would be lost.
     let is_wish = input.trigger.as_deref() == Some("manual");
@@ -101,15 +111,6 @@ async fn before(
             None => {}
         }
     }
-    let (app_there, held) = (Arc::clone(app), session.hold());
-    let at = rfc3339(SystemTime::now());
-    let text = tokio::task::spawn_blocking({
-        let at = at.clone();
-        move || {
-            let _held = held;
-            text(&app_there, &session, seen.saturating_add(1), &at)
-        }
-    });
     let text = tokio::time::timeout(until.saturating_duration_since(Instant::now()), text).await;
     let text = text.ok().and_then(Result::ok).flatten().map(|text| (at, text));
     let is_kept = text.is_some();
@@ -127,11 +128,13 @@ async fn fork(app: &Arc<App>, session: &Arc<Session>, until: Instant) -> Option<
         prepared(&app, &session, until)
     });
     let left = until.saturating_duration_since(Instant::now());
-    let made = tokio::time::timeout(left, work).await;
-    if made.is_err() {
-        tracing::warn!("a fork did not come in time: the host compacts by itself");
+    match tokio::time::timeout(left, work).await {
+        Ok(made) => made.ok(),
+        Err(_) => {
+            tracing::warn!("a fork did not come in time: the host compacts by itself");
+            Some(Prepared::Refused { reason: compactd_fork::Error::Late.to_string() })
+        }
     }
-    made.ok()?.ok()
 }
 
 /// Whether a model's name can stand in a command line as it is.

@@ -2,6 +2,8 @@
 
 mod kit;
 mod live;
+mod manual;
+mod prune;
 mod real;
 mod records;
 mod sources;
