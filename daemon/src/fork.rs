@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::SystemTime;
 
 use compactd_api::fork::{ForkAnswer, ForkRequest};
 use compactd_api::{ErrorCode, convert};
@@ -20,7 +20,7 @@ pub struct Wish {
     profile: Option<Profile>,
     dry_run: bool,
     /// Only if something goes, and only by then.
-    in_place: Option<Instant>,
+    in_place: Option<SystemTime>,
 }
 
 impl Wish {
@@ -96,7 +96,7 @@ pub enum Prepared {
 /// Prepares a fork of a session to go on with in the place of a compaction. What is not done at `until` is not
 /// asked for any more: then there is no fork.
 #[must_use]
-pub fn prepared(app: &Arc<App>, session: &Arc<Session>, until: Instant) -> Prepared {
+pub fn prepared(app: &Arc<App>, session: &Arc<Session>, until: SystemTime) -> Prepared {
     match fork(app, session, Wish { in_place: Some(until), ..Wish::default() }) {
         Ok(ForkAnswer { thread_id: thread, tokens_before, tokens_after, .. }) => {
             Prepared::Fork { thread, tokens_before, tokens_after }

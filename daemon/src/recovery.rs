@@ -14,7 +14,7 @@ mod track;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use compactd_api::sessions::{Recovery as Shown, RecoveryState};
 use dashmap::DashMap;
@@ -26,6 +26,7 @@ pub use track::{Moment, Stage, Track};
 
 use crate::sessions::SessionKey;
 use crate::store::Store;
+use crate::time::left;
 
 /// A hook waits no longer for what is not an answer: the host waits for the hook.
 const SOON: Duration = Duration::from_millis(if cfg!(test) { 20_000 } else { 250 });
@@ -121,17 +122,19 @@ impl Recovery {
     }
 
     /// What the agent of a thread that shows `seen` compactions is to get now, at most once. What does not
-    /// come within `patience` is not taken.
+    /// come before `until` is not taken.
     pub async fn due(
         &self,
         key: SessionKey,
         seen: u64,
         moment: Moment,
-        patience: Duration,
+        until: SystemTime,
     ) -> Option<String> {
-        self.ask(patience, move |shelf, give| {
-            if !give.is_closed() {
-                shelf.due(&key, seen, moment, |text| give.send(text).is_ok());
+        // The clock counts too: whoever stood still meanwhile must not take what nobody reads.
+        let is_over = move || left(until).is_zero();
+        self.ask(left(until), move |shelf, give| {
+            if !give.is_closed() && !is_over() {
+                shelf.due(&key, seen, moment, |text| !is_over() && give.send(text).is_ok());
             }
         })
         .await

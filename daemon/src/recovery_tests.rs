@@ -10,6 +10,10 @@ fn key(id: &str) -> SessionKey {
     SessionKey { host: Host::Codex, id: id.to_owned() }
 }
 
+fn soon() -> SystemTime {
+    SystemTime::now() + SOON
+}
+
 fn start(state: &Path) -> Recovery {
     Recovery::start(Store::new(None, Some(state.to_path_buf())))
 }
@@ -25,7 +29,7 @@ async fn a_text_goes_out_once_over_restarts() {
     assert!(!recovery.is_open(&key("a")).await);
     assert_eq!(recovery.before(key("a"), 0, written("one")).await, Some(1));
     assert!(recovery.is_open(&key("a")).await);
-    assert_eq!(recovery.due(key("a"), 0, Moment::Compacted, SOON).await, None);
+    assert_eq!(recovery.due(key("a"), 0, Moment::Compacted, soon()).await, None);
     recovery.stop();
     let recovery = start(state.path());
     assert!(recovery.is_open(&key("a")).await);
@@ -33,12 +37,12 @@ async fn a_text_goes_out_once_over_restarts() {
     assert_eq!(recovery.shown(key("a"), Some(0)).await, Some(kept));
     let pending = Shown { compaction: 1, state: RecoveryState::Pending };
     assert_eq!(recovery.shown(key("a"), Some(1)).await, Some(pending));
-    assert_eq!(recovery.due(key("a"), 1, Moment::Compacted, SOON).await.as_deref(), Some("one"));
-    assert_eq!(recovery.due(key("a"), 1, Moment::Compacted, SOON).await, None);
+    assert_eq!(recovery.due(key("a"), 1, Moment::Compacted, soon()).await.as_deref(), Some("one"));
+    assert_eq!(recovery.due(key("a"), 1, Moment::Compacted, soon()).await, None);
     assert!(!recovery.is_open(&key("a")).await);
     recovery.stop();
     let recovery = start(state.path());
-    assert_eq!(recovery.due(key("a"), 1, Moment::GoesOn, SOON).await, None);
+    assert_eq!(recovery.due(key("a"), 1, Moment::GoesOn, soon()).await, None);
     let delivered = Shown { compaction: 1, state: RecoveryState::Delivered };
     assert_eq!(recovery.shown(key("a"), Some(1)).await, Some(delivered));
     assert_eq!(recovery.shown(key("b"), Some(1)).await, None);
@@ -53,7 +57,7 @@ async fn hooks_at_the_same_time_get_it_once() {
     let asked: Vec<_> = (0..20)
         .map(|_| {
             let recovery = Arc::clone(&recovery);
-            tokio::spawn(async move { recovery.due(key("a"), 1, Moment::GoesOn, SOON).await })
+            tokio::spawn(async move { recovery.due(key("a"), 1, Moment::GoesOn, soon()).await })
         })
         .collect();
     let mut got = 0;
@@ -74,17 +78,17 @@ async fn what_the_disk_refuses_is_not_said() {
     // Root may write where modes say no: a folder in the place of the file is refused to anyone.
     fs::remove_file(&thread).unwrap();
     fs::create_dir_all(thread.join("x")).unwrap();
-    assert_eq!(recovery.due(key("a"), 1, Moment::Compacted, SOON).await, None);
+    assert_eq!(recovery.due(key("a"), 1, Moment::Compacted, soon()).await, None);
     assert!(recovery.is_open(&key("a")).await);
     fs::remove_dir_all(&thread).unwrap();
     fs::write(&thread, before).unwrap();
-    assert_eq!(recovery.due(key("a"), 1, Moment::GoesOn, SOON).await.as_deref(), Some("one"));
+    assert_eq!(recovery.due(key("a"), 1, Moment::GoesOn, soon()).await.as_deref(), Some("one"));
     assert_eq!(fs::metadata(&thread).unwrap().permissions().mode() & 0o777, 0o600);
     recovery.stop();
     // Without a state folder nothing is kept.
     let nowhere = Recovery::start(Store::default());
     assert_eq!(nowhere.before(key("a"), 0, written("one")).await, None);
-    assert_eq!(nowhere.due(key("a"), 1, Moment::Compacted, SOON).await, None);
+    assert_eq!(nowhere.due(key("a"), 1, Moment::Compacted, soon()).await, None);
     nowhere.stop();
 }
 
@@ -97,7 +101,7 @@ async fn files_of_another_version_are_left_alone() {
     let recovery = start(state.path());
     assert!(!recovery.is_open(&key("a")).await);
     assert_eq!(recovery.before(key("a"), 0, written("one")).await, None);
-    assert_eq!(recovery.due(key("a"), 1, Moment::Compacted, SOON).await, None);
+    assert_eq!(recovery.due(key("a"), 1, Moment::Compacted, soon()).await, None);
     recovery.clean();
     recovery.stop();
     assert_eq!(fs::read_to_string(folder.join("thread.json")).unwrap(), r#"{"format":2}"#);
@@ -116,13 +120,13 @@ async fn the_newest_few_stay_on_disk() {
         fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
     assert_eq!(names, ["4.md", "5.md", "6.md", "thread.json"]);
-    let text = recovery.due(key("a"), 6, Moment::Compacted, SOON).await.unwrap();
+    let text = recovery.due(key("a"), 6, Moment::Compacted, soon()).await.unwrap();
     assert_eq!(text, "text 3\n\ntext 4\n\ntext 5");
     // Threads that fell out of memory are read again.
     for other in 0..10 {
         assert!(!recovery.is_open(&key(&other.to_string())).await);
     }
-    assert_eq!(recovery.due(key("a"), 6, Moment::Compacted, SOON).await, None);
+    assert_eq!(recovery.due(key("a"), 6, Moment::Compacted, soon()).await, None);
     recovery.stop();
 }
 
@@ -156,9 +160,9 @@ async fn an_asker_that_does_not_wait_takes_nothing() {
     let (begin, begun) = channel::<()>();
     let busy = Job::Do(Box::new(move |_| assert!(begun.recv().is_err())));
     recovery.jobs.send(busy).unwrap();
-    assert_eq!(recovery.due(key("a"), 1, Moment::Compacted, Duration::ZERO).await, None);
+    assert_eq!(recovery.due(key("a"), 1, Moment::Compacted, SystemTime::now()).await, None);
     drop(begin);
-    let got = recovery.due(key("a"), 1, Moment::Compacted, SOON).await;
+    let got = recovery.due(key("a"), 1, Moment::Compacted, soon()).await;
     assert_eq!(got.as_deref(), Some("one"));
     recovery.stop();
 }

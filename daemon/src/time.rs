@@ -1,6 +1,12 @@
 //! Points in time for people and programs.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
+
+/// What is left until a point in time; nothing once it is over.
+#[must_use]
+pub fn left(until: SystemTime) -> Duration {
+    until.duration_since(SystemTime::now()).unwrap_or_default()
+}
 
 /// A time as RFC 3339 in UTC, to the second.
 #[must_use]
@@ -13,7 +19,7 @@ pub fn rfc3339(time: SystemTime) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, UNIX_EPOCH};
+    use std::time::UNIX_EPOCH;
 
     use super::*;
 

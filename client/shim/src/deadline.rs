@@ -9,7 +9,7 @@
 
 use std::io::{self, ErrorKind};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::report::Report;
 
@@ -31,6 +31,13 @@ impl Deadline {
     pub(crate) fn remaining(&self) -> io::Result<Duration> {
         let remaining = self.ends.saturating_duration_since(Instant::now());
         if remaining.is_zero() { Err(ErrorKind::TimedOut.into()) } else { Ok(remaining) }
+    }
+
+    /// The deadline by the system's clock, in milliseconds.
+    pub(crate) fn wall_millis(&self) -> u128 {
+        let left = self.ends.saturating_duration_since(Instant::now());
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        (now + left).as_millis()
     }
 
     /// Ends the process at the deadline, whatever it does then. An error if the thread could not

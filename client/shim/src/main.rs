@@ -85,7 +85,8 @@ fn run(
     };
     let mut stream = Timed { stream, deadline };
     let input = if is_object { input.as_slice() } else { b"null" };
-    if request::send(&mut stream, &route, input, &environment.json).is_err() {
+    if request::send(&mut stream, &route, input, &environment.json, deadline.wall_millis()).is_err()
+    {
         return "not sent";
     }
     let body = match answer::read(&mut stream) {

@@ -66,12 +66,15 @@ fn event_name(name: &[u8]) -> Option<String> {
     String::from_utf8(name.to_vec()).ok()
 }
 
-/// Sends the request with one gathered write as a rule; the input is not copied.
+/// Sends the request with one gathered write as a rule; the input is not copied. `until` is when the
+/// answer is not read any more, in milliseconds of the system's clock: what the daemon does later, after
+/// a suspend for instance, must not count as told.
 pub(crate) fn send(
     mut out: impl Write,
     route: &Route,
     input: &[u8],
     environment: &[u8],
+    until: u128,
 ) -> io::Result<()> {
     const BEFORE: &str = "{\"input\":";
     const BETWEEN: &[u8] = b",\"env\":";
@@ -79,7 +82,7 @@ pub(crate) fn send(
     let head = format!(
         "POST /v1/hooks/{}/{} HTTP/1.1\r\nHost: compactd\r\nContent-Type: application/json\r\n\
          Content-Length: {length}\r\nConnection: close\r\nCompactd-Protocol: {PROTOCOL}\r\n\
-         Compactd-Shim: {}\r\n\r\n{BEFORE}",
+         Compactd-Shim: {}\r\nCompactd-Until: {until}\r\n\r\n{BEFORE}",
         route.host.unwrap_or_default(),
         route.event.as_deref().unwrap_or_default(),
         crate::VERSION,
@@ -166,11 +169,12 @@ mod tests {
             }
         }
         let mut out = Trickle(Vec::new());
-        send(&mut out, &parse(&["claude", "Stop"]).unwrap(), b"{\"a\": 1}", b"{}").unwrap();
+        send(&mut out, &parse(&["claude", "Stop"]).unwrap(), b"{\"a\": 1}", b"{}", 17).unwrap();
         let text = String::from_utf8(out.0).unwrap();
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
         assert!(head.starts_with("POST /v1/hooks/claude/Stop HTTP/1.1\r\nHost: compactd\r\n"));
         assert!(head.contains(&format!("\r\nContent-Length: {}\r\n", body.len())));
+        assert!(head.contains("\r\nCompactd-Until: 17"));
         assert_eq!(body, "{\"input\":{\"a\": 1},\"env\":{}}");
     }
 }

@@ -35,6 +35,8 @@ use std::time::Duration;
 pub const PROTOCOL: u32 = 1;
 /// Request header with the caller's protocol number.
 pub const PROTOCOL_HEADER: &str = "Compactd-Protocol";
+/// Request header of a hook: until when its answer is read, in milliseconds since 1970.
+pub const UNTIL_HEADER: &str = "Compactd-Until";
 /// Answer header with the id that stands in logs and in error bodies.
 pub const REQUEST_ID_HEADER: &str = "Compactd-Request-Id";
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::SystemTime;
 
 use compactd_api::fork::{ForkAnswer, ForkCounters, ForkSource};
 use compactd_core::record::Host;
@@ -45,7 +45,7 @@ pub struct Options {
     /// Decide and check only.
     pub dry_run: bool,
     /// For a fork in the place of a compaction: only if something goes, and not later than this.
-    pub in_place: Option<Instant>,
+    pub in_place: Option<SystemTime>,
 }
 
 /// The line that goes on with a thread.
@@ -95,7 +95,7 @@ pub fn fork(source: &Path, options: &Options) -> Result<ForkAnswer, Error> {
         let (answer, items) = job.run(BufWriter::new(draft.file()))?;
         check::read_back(draft.path(), &items, answer.records, identity.is_paginated)?;
         draft.settle(source)?;
-        if options.in_place.is_some_and(|until| Instant::now() > until) {
+        if options.in_place.is_some_and(|until| SystemTime::now() > until) {
             return Err(Error::Late);
         }
         (answer, draft.publish()?)

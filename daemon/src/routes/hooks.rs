@@ -6,13 +6,14 @@
 
 mod claude;
 mod codex;
+mod until;
 
 use std::path::Path as FilePath;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{Path, State};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use compactd_api::hooks::{HookRequest, check_path};
 use compactd_api::{HOOK_DEADLINE, Host, convert, ids};
@@ -59,8 +60,10 @@ pub(super) async fn hook(
     State(app): State<Arc<App>>,
     Path((host, event)): Path<(String, String)>,
     tasks: Tasks,
+    headers: HeaderMap,
     body: RawBody,
 ) -> Result<Response, ApiError> {
+    let until = until::of(&headers);
     let host = check_path(&host, &event)
         .map_err(|code| ApiError::new(code, format!("no hook {event} of {host}")))?;
     let request: HookRequest<'_> = body.json()?;
@@ -71,7 +74,7 @@ pub(super) async fn hook(
     let text = tasks.detached(async move {
         match host {
             Host::Claude => claude::answer(&app_there, &event, &input).await,
-            Host::Codex => codex::answer(&app_there, &event, &input).await,
+            Host::Codex => codex::answer(&app_there, &event, &input, until).await,
             Host::Other => None,
         }
     });

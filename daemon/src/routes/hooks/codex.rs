@@ -4,25 +4,27 @@
 //! No hook of Codex can shape a compaction, and none names one: the rollout says which it is.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::SystemTime;
 
+use compactd_api::Host;
 use compactd_api::settings::OnManualCompact;
-use compactd_api::{HOOK_DEADLINE, Host};
 use serde_json::json;
 
 use super::super::App;
-use super::{Input, PATIENCE, register, seen};
+use super::{Input, register, seen};
 use crate::fork::{Prepared, prepared};
 use crate::ledger::rough;
 use crate::recovery::{Moment, text};
 use crate::sessions::{Session, SessionKey};
-use crate::time::rfc3339;
-
-/// What the shim needs for itself: an answer that comes later than this is not read.
-const MARGIN: Duration = Duration::from_millis(100);
+use crate::time::{left, rfc3339};
 
 /// The text to print, if any.
-pub(super) async fn answer(app: &Arc<App>, event: &str, input: &Input) -> Option<String> {
+pub(super) async fn answer(
+    app: &Arc<App>,
+    event: &str,
+    input: &Input,
+    until: SystemTime,
+) -> Option<String> {
     let key = input.key(Host::Codex)?;
     match event {
         // A root thread has better moments, and these come with every tool call.
@@ -36,18 +38,18 @@ pub(super) async fn answer(app: &Arc<App>, event: &str, input: &Input) -> Option
                 return None;
             }
             let session = register(app, &key, input);
-            due(app, key, session.as_ref(), event, Moment::GoesOn).await
+            due(app, key, session.as_ref(), event, (Moment::GoesOn, until)).await
         }
         "SessionStart" if input.source.as_deref() == Some("compact") => {
             let session = register(app, &key, input);
             if !app.recovery.is_open(&key).await {
                 return None;
             }
-            due(app, key, session.as_ref(), event, Moment::Compacted).await
+            due(app, key, session.as_ref(), event, (Moment::Compacted, until)).await
         }
         "PreCompact" => {
             let session = register(app, &key, input)?;
-            before(app, key, session, input).await
+            before(app, key, session, input, until).await
         }
         // `PostCompact` too: what it says stands in the rollout, where it is read when it is needed.
         _ => {
@@ -57,18 +59,16 @@ pub(super) async fn answer(app: &Arc<App>, event: &str, input: &Input) -> Option
     }
 }
 
-/// What the agent is to get now.
+/// What the agent is to get now, if it gets it in time.
 async fn due(
     app: &Arc<App>,
     key: SessionKey,
     session: Option<&Arc<Session>>,
     event: &str,
-    moment: Moment,
+    (moment, until): (Moment, SystemTime),
 ) -> Option<String> {
-    let begun = Instant::now();
     let seen = seen(app, session).await?;
-    let patience = (HOOK_DEADLINE - MARGIN).saturating_sub(begun.elapsed());
-    let text = app.recovery.due(key, seen, moment, patience).await?;
+    let text = app.recovery.due(key, seen, moment, until).await?;
     let output = json!({ "hookEventName": event, "additionalContext": text });
     serde_json::to_string(&json!({ "hookSpecificOutput": output })).ok()
 }
@@ -79,15 +79,14 @@ async fn before(
     key: SessionKey,
     session: Arc<Session>,
     input: &Input,
+    until: SystemTime,
 ) -> Option<String> {
-    let until = Instant::now() + PATIENCE;
     let Some(seen) = seen(app, Some(&session)).await else {
         tracing::info!(session = key.id, "not read in time: nothing is kept over its compaction");
         return None;
     };
     let (there, held) = ((Arc::clone(app), Arc::clone(&session)), session.hold());
     let at = rfc3339(SystemTime::now());
-    // Beside the fork, which may take all of the time and come to nothing.
     let text = tokio::task::spawn_blocking({
         let at = at.clone();
         move || {
@@ -95,7 +94,11 @@ async fn before(
             text(&there.0, &there.1, seen.saturating_add(1), &at)
         }
     });
-    let mut answer = None;
+    let text = tokio::time::timeout(left(until), text).await;
+    let text = text.ok().and_then(Result::ok).flatten().map(|text| (at, text));
+    let is_kept = text.is_some();
+    let number = app.recovery.before(key.clone(), seen, text).await;
+    tracing::debug!(session = key.id, number, is_kept, "the host is about to compact");
     // Of a compaction that the host began by itself the turn would be lost.
     let is_wish = input.trigger.as_deref() == Some("manual");
     let model = input.model.clone().filter(|model| is_plain(model)).filter(|_| is_wish);
@@ -106,29 +109,23 @@ async fn before(
             }
             Some(Prepared::Refused { reason }) => {
                 let line = format!("compactd: no fork, the host compacts by itself: {reason}");
-                answer = serde_json::to_string(&json!({ "systemMessage": line })).ok();
+                return serde_json::to_string(&json!({ "systemMessage": line })).ok();
             }
             None => {}
         }
     }
-    let text = tokio::time::timeout(until.saturating_duration_since(Instant::now()), text).await;
-    let text = text.ok().and_then(Result::ok).flatten().map(|text| (at, text));
-    let is_kept = text.is_some();
-    let number = app.recovery.before(key.clone(), seen, text).await;
-    tracing::debug!(session = key.id, number, is_kept, "the host is about to compact");
-    answer
+    None
 }
 
 /// A fork of the session, if there is one in time.
-async fn fork(app: &Arc<App>, session: &Arc<Session>, until: Instant) -> Option<Prepared> {
+async fn fork(app: &Arc<App>, session: &Arc<Session>, until: SystemTime) -> Option<Prepared> {
     let (app, session) = (Arc::clone(app), Arc::clone(session));
     let held = session.hold();
     let work = tokio::task::spawn_blocking(move || {
         let _held = held;
         prepared(&app, &session, until)
     });
-    let left = until.saturating_duration_since(Instant::now());
-    match tokio::time::timeout(left, work).await {
+    match tokio::time::timeout(left(until), work).await {
         Ok(made) => made.ok(),
         Err(_) => {
             tracing::warn!("a fork did not come in time: the host compacts by itself");
