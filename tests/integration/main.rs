@@ -17,4 +17,5 @@ mod focus;
 mod kit;
 mod passes;
 mod prefixes;
+mod scripts;
 mod tidy;
