@@ -11,7 +11,7 @@ use compactd_transcript::load::for_each_line;
 use compactd_transcript::texts::{line_at, reread};
 
 fn transcripts() -> Vec<PathBuf> {
-    let mut folders = vec![fixtures("claude-code"), fixtures("codex")];
+    let mut folders = vec![fixtures("claude-code"), fixtures("codex"), fixtures("codex-tools")];
     let mut found = Vec::new();
     while let Some(folder) = folders.pop() {
         for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {

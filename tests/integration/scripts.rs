@@ -1,5 +1,5 @@
 //! Recorded Codex sessions of many tools: what each call does, which results failed, and what the
-//! rules make of it. `tests/fixtures/codex/tools` says how they were made.
+//! rules make of it. `tests/fixtures/codex-tools` says how they were made.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,7 +9,7 @@ use compactd_core::index::{History, Index};
 use compactd_core::record::Host;
 use compactd_core::rules::{Class, Pins, Profile, Reason, Rule};
 use compactd_core::settings::Settings;
-use compactd_tests::apply::{apply, normalised};
+use compactd_tests::apply::{apply, apply_escalated, normalised};
 use compactd_tests::compare::{Question, result_of};
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ const ALL: [&str; 8] = [
 ];
 
 fn lines(name: &str) -> Vec<Vec<u8>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/codex/tools");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/codex-tools");
     let bytes = std::fs::read(folder.join(name).with_extension("jsonl")).unwrap();
     bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(<[u8]>::to_vec).collect()
 }
@@ -261,6 +261,29 @@ fn decided(scripts: &[(&[&str], &[&str])]) -> Vec<Rule> {
 const A: &str = "first line of a\nsecond line of a\nthe words of a_file and nothing else, so that it is long enough to go\n";
 const B: &str = "first line of b\nsecond line of b\nthe words of b_file and nothing else, so that it is long enough to go\n";
 
+/// As recorded: both calls stand first, then what the first ran and its result, then the second's.
+#[test]
+fn the_oldest_script_that_waits_is_the_one_that_runs() {
+    let mut lines = session(&[(&["cat a.rs"], &[A]), (&["cat b.rs"], &[B])]);
+    // Header, prompt and answer, then four lines each: call, command, result, words.
+    let second = lines.remove(7);
+    lines.remove(6);
+    lines.insert(4, second);
+    assert_eq!(showing(&lines, "/w/a.rs"), ["0"]);
+    assert_eq!(showing(&lines, "/w/b.rs"), ["1"]);
+    // One that was never answered does not wait behind a person's prompt.
+    lines.retain(|line| {
+        !String::from_utf8_lossy(line).contains("_output\"") || line.ends_with(b"x")
+    });
+    let unanswered = lines.len();
+    let more = session(&[(&["cat b.rs"], &[B])]);
+    lines.extend(more.iter().skip(1).map(|line| {
+        String::from_utf8_lossy(line).replace("\"call_id\":\"0\"", "\"call_id\":\"9\"").into_bytes()
+    }));
+    assert!(lines.len() > unanswered);
+    assert_eq!(showing(&lines, "/w/b.rs"), ["9"]);
+}
+
 /// One result that shows two files goes only when both are shown again, and stays while it is the
 /// last to show one of them.
 #[test]
@@ -396,4 +419,48 @@ fn a_call_may_have_two_results() {
     let at = pass.ordinal(&id).unwrap();
     let line = &lines[pass.get(at).unwrap().line as usize];
     assert_eq!(result_of(Host::Codex, line, &id).unwrap().body(), texts[0]);
+}
+
+/// Far above the budget: what a session, an agent, a server or a patch said stays, and so does all
+/// that is no result, no input of a call and no text of the model.
+#[test]
+fn over_the_budget_the_rest_is_left_alone() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/codex");
+    let mut sessions: Vec<Vec<Vec<u8>>> = ALL.iter().map(|name| lines(name)).collect();
+    for name in ["classic", "code-mode", "compacted-remote", "subagent"] {
+        let path = folder.join(name).join("sessions/2026/11/30");
+        for file in std::fs::read_dir(path).unwrap() {
+            let bytes = std::fs::read(file.unwrap().path()).unwrap();
+            sessions.push(bytes.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect());
+        }
+    }
+    let (mut cut, mut texts) = (0, 0);
+    for lines in sessions {
+        let lines = normalised(Host::Codex, &lines);
+        let index = fed(Host::Codex, &open(), &lines);
+        let pass = index.pass(History::Context, Profile::Standard, &Pins::default());
+        let sizes = Sizes { budget: Some(1), ..Sizes::of(index.ratio(), pass.chars()) };
+        let escalation = escalate(&pass, &Held::whole(&pass), &sizes, Occasion::default());
+        for (_, decided) in &escalation.results {
+            let shielded =
+                ["write_stdin", "apply_patch", "spawn_agent", "wait", "mcp__", "view_image"];
+            assert!(!shielded.iter().any(|tool| decided.tool.contains(tool)), "{decided:?}");
+        }
+        cut += escalation.results.len();
+        texts += escalation.texts.len();
+        let after = apply_escalated(Host::Codex, &lines, &pass, &escalation);
+        for (before, after) in lines.iter().zip(&after).filter(|(before, after)| before != after) {
+            let [before, after] =
+                [before, after].map(|line| serde_json::from_slice::<Value>(line).unwrap());
+            assert_eq!(before["type"], "response_item", "{before}");
+            let item = &before["payload"];
+            let kind = item["type"].as_str().unwrap();
+            let may =
+                kind.ends_with("_output") || kind.ends_with("_call") || item["role"] == "assistant";
+            assert!(may, "{before}");
+            assert_eq!(item["call_id"], after["payload"]["call_id"]);
+        }
+    }
+    println!("{cut} results and {texts} texts cut over the budget");
+    assert!(cut >= 10, "{cut}");
 }
