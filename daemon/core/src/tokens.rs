@@ -58,6 +58,13 @@ impl Ratio {
         chars.saturating_mul(1_000) / u64::from(self.0.max(1))
     }
 
+    /// This ratio, or the larger one by which so many characters take no more than so many tokens.
+    #[must_use]
+    pub fn fitted(self, chars: u64, tokens: u64) -> Self {
+        let least = chars.saturating_mul(1_000).div_ceil(tokens.max(1));
+        Self(self.0.max(u16::try_from(least).unwrap_or(u16::MAX)))
+    }
+
     /// Characters per token, in thousandths.
     #[must_use]
     pub fn thousandths(self) -> u16 {

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use compactd_core::record::json::Raw;
 
+use crate::seal;
 use crate::splice::{Splice, quote};
 
 /// Members of a payload that name the thread.
@@ -74,9 +75,10 @@ impl Identity {
         // Not the host's own `forked_from_id`: with it, and without `history_base`, a client is not told
         // how full the thread is.
         members.push(format!(
-            r#""{MARK}":{{"version":{},"forked_from":{}}}"#,
+            r#""{MARK}":{{"version":{},"forked_from":{},"seal":"{}"}}"#,
             quote(env!("CARGO_PKG_VERSION")),
-            quote(parent)
+            quote(parent),
+            seal::BLANK,
         ));
         splice.replace(text, payload.get(), format!("{{{}}}", members.join(",")));
         Some(splice.apply(text))
@@ -86,15 +88,11 @@ impl Identity {
 /// Our own member of a fork's `session_meta`: by it a fork is known to be ours.
 pub(crate) const MARK: &str = "compactd";
 
-/// A sub-agent's fork is a person's thread.
+/// A sub-agent's fork is a person's thread. Its `source` stays: by it the host chooses the tools, and other
+/// ones it would tell the model of.
 fn own_source(key: &str, value: Raw<'_>) -> Option<String> {
-    match key {
-        "source" if value.is_object() => Some("\"cli\"".to_owned()),
-        "thread_source" if value.text().as_deref() == Some("subagent") => {
-            Some("\"user\"".to_owned())
-        }
-        _ => None,
-    }
+    let is_agent = key == "thread_source" && value.text().as_deref() == Some("subagent");
+    is_agent.then(|| "\"user\"".to_owned())
 }
 
 fn number(splice: &mut Splice, text: &str, whole: Raw<'_>, ordinal: u64) {
@@ -148,8 +146,8 @@ mod tests {
                 "timestamp": "2026-11-30T10:00:00.000Z", "ordinal": 0, "type": "session_meta",
                 "payload": {
                     "session_id": "new", "id": "new", "timestamp": "2026-11-30T10:00:00.000Z",
-                    "cwd": "/w", "source": "cli", "thread_source": "user", "dynamic_tools": [1.0],
-                    "compactd": { "version": env!("CARGO_PKG_VERSION"), "forked_from": "old" },
+                    "cwd": "/w", "source": { "subagent": { "thread_spawn": {} } }, "thread_source": "user", "dynamic_tools": [1.0],
+                    "compactd": { "version": env!("CARGO_PKG_VERSION"), "forked_from": "old", "seal": seal::BLANK },
                 }
             })
         );

@@ -4,11 +4,28 @@ use std::path::Path;
 
 use compactd_core::record::codex::shape::{self, Flaw};
 use compactd_core::record::json::Raw;
-use compactd_transcript::load::for_each_line;
+use compactd_transcript::LineReader;
+use compactd_transcript::load::{Loaded, for_each_line_with};
 
 use crate::error::Error;
 use crate::history::{History, Item};
 use crate::intake::record;
+
+/// Longest record that a fork carries: with some pictures a history is one of many MiB, and the host takes
+/// it. So much memory a fork takes at most, a few times over.
+pub(crate) const RECORD_MAX: usize = 256 * 1024 * 1024;
+
+/// Gives the lines of a history with their offsets, as long as a fork carries them.
+///
+/// # Errors
+/// A file cannot be read, or no host wrote it.
+pub(crate) fn for_each_line(
+    path: &Path,
+    mut each: impl FnMut(u64, &[u8]),
+) -> Result<Loaded, Error> {
+    let reader = LineReader::holding(RECORD_MAX);
+    Ok(for_each_line_with(reader, path, None, |_, offset, line| each(offset, line))?)
+}
 
 /// Every item must be one that the host takes and sends as it is.
 ///
@@ -32,6 +49,9 @@ pub(crate) fn items(items: &[Item]) -> Result<(), Error> {
 /// # Errors
 /// It is not one that the host takes.
 pub(crate) fn added(line: &str, kind: &str) -> Result<(), Error> {
+    if line.len() > RECORD_MAX {
+        return Err(Error::TooLong { lines: 1 });
+    }
     let flawed = |flaw: Flaw| Error::Record { kind: kind.to_owned(), flaw };
     shape::record(line.as_bytes()).map_err(flawed)
 }
@@ -61,7 +81,7 @@ pub(crate) fn read_back(
 ) -> Result<(), Error> {
     let wrong = |what: String| Err(Error::Check { what });
     let (mut history, mut lines, mut misnumbered) = (History::default(), 0_u64, None);
-    let loaded = for_each_line(path, None, |_, _, line| {
+    let loaded = for_each_line(path, |_, line| {
         let Some((text, whole)) = record(line) else { return };
         let ordinal = whole.member("ordinal").and_then(Raw::whole);
         if is_paginated && ordinal != Some(lines) {

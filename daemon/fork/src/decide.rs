@@ -3,6 +3,7 @@
 use compactd_core::escalate::{self, Held, Level, Occasion, Sizes, Verdict};
 use compactd_core::index::{History as Which, Index};
 use compactd_core::rules::{Pins, Profile};
+use compactd_core::tokens::Ratio;
 
 use crate::history::Item;
 use crate::rewrite::{Gone, rewrite};
@@ -18,6 +19,8 @@ pub(crate) struct Wish {
     pub(crate) window: Option<u64>,
     /// What the host counted last.
     pub(crate) host_tokens: Option<u64>,
+    /// Characters of the items that came since.
+    pub(crate) since: u64,
     /// Characters beside the texts: base instructions, sealed items.
     pub(crate) beside: u64,
 }
@@ -25,6 +28,8 @@ pub(crate) struct Wish {
 /// What was decided and done.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Decided {
+    /// Characters per token: the session's own, but no more tokens than the host counted.
+    pub(crate) ratio: Ratio,
     /// Estimated size before.
     pub(crate) tokens_before: u64,
     /// Characters of the texts that are left.
@@ -52,6 +57,8 @@ pub(crate) fn decide(
 ) -> Decided {
     let pass = index.pass(Which::Context, profile, pins);
     let ratio = index.ratio();
+    let most = wish.host_tokens.map(|tokens| tokens + ratio.tokens(wish.since));
+    let ratio = most.map_or(ratio, |most| ratio.fitted(pass.chars() + wish.beside, most));
     let tokens_before = ratio.tokens(pass.chars() + wish.beside);
     let (tokens, budget) = match wish.budget {
         Some(budget) => (tokens_before, Some(budget)),
@@ -70,6 +77,7 @@ pub(crate) fn decide(
     let freed = if is_skipped { 0 } else { escalation.freed };
     let gone = if is_skipped { Gone::default() } else { rewrite(items, &pass, &escalation) };
     Decided {
+        ratio,
         tokens_before,
         chars_after: pass.chars().saturating_add_signed(freed.saturating_neg()),
         target: escalation.target,
@@ -86,12 +94,15 @@ pub(crate) fn beside(item: &Item) -> u64 {
     let sealed = value.member("encrypted_content").and_then(|text| text.text());
     // Sealed bytes are written in base64, with a head of their own.
     let sealed = sealed.map_or(0, |text| (text.len() as u64 * 3 / 4).saturating_sub(SEAL_BYTES));
+    // Told to the model as they stand.
+    let tools =
+        if value.kind().as_deref() == Some("additional_tools") { item.raw.len() } else { 0 };
     let parts = ["content", "output"].iter().filter_map(|key| value.member(key));
     let images = parts
         .flat_map(|parts| parts.elements())
         .filter(|part| part.kind().as_deref() == Some("input_image"))
         .count() as u64;
-    sealed + images * IMAGE_CHARS
+    sealed + tools as u64 + images * IMAGE_CHARS
 }
 
 /// Bytes of a seal itself.

@@ -86,7 +86,7 @@ pub enum Error {
     #[error("the thread is too long to be forked while the host waits")]
     Late,
     /// Lines that are too long to be held were passed over.
-    #[error("{lines} records of the source are longer than 8 MiB and would be lost")]
+    #[error("records too long to be carried (over 256 MiB): {lines}")]
     TooLong {
         /// How many.
         lines: u64,

@@ -12,7 +12,7 @@ use compactd_core::rules::{Pins, Profile};
 use compactd_core::settings::Settings;
 use compactd_transcript::Transcript;
 use compactd_transcript::lineage::first_line;
-use compactd_transcript::load::{chain_of, for_each_line};
+use compactd_transcript::load::chain_of;
 use uuid::Uuid;
 
 use crate::body::Identity;
@@ -23,7 +23,9 @@ use crate::history::Item;
 use crate::intake::{Intake, record};
 use crate::lock;
 use crate::rewrite::Gone;
+use crate::seal;
 use crate::source::Watched;
+use crate::splice::quote;
 use crate::write::{Draft, Moment};
 
 /// How to fork.
@@ -92,7 +94,8 @@ pub fn fork(source: &Path, options: &Options) -> Result<ForkAnswer, Error> {
         (job.run(io::sink())?.0, place)
     } else {
         let draft = Draft::start(&home, &identity.id, &moment)?;
-        let (answer, items) = job.run(BufWriter::new(draft.file()))?;
+        let (answer, items, seal) = job.run(BufWriter::new(draft.file()))?;
+        seal::put(draft.file(), meta, &seal).map_err(Error::write("write", &place))?;
         check::read_back(draft.path(), &items, answer.records, identity.is_paginated)?;
         draft.settle(source)?;
         if options.in_place.is_some_and(|until| SystemTime::now() > until) {
@@ -113,8 +116,8 @@ struct Origin {
     /// All ids that the records of its history may name it by.
     ids: BTreeSet<String>,
     is_paginated: bool,
-    /// Characters of the base instructions.
-    instructions: u64,
+    /// The base instructions.
+    instructions: String,
     files: Watched,
 }
 
@@ -143,7 +146,7 @@ impl Origin {
         let is_paginated = mode.as_deref() == Some("paginated");
         let instructions = payload
             .and_then(|payload| payload.member("base_instructions")?.member("text")?.text())
-            .map_or(0, |text| text.chars().count() as u64);
+            .map_or_else(String::new, |text| text.into_owned());
         Ok(Self { id, ids, is_paginated, instructions, line, files })
     }
 }
@@ -167,6 +170,16 @@ pub fn home_of(source: &Path) -> Option<PathBuf> {
         folder.file_name().is_some_and(|name| name == "sessions" || name == "archived_sessions")
     };
     source.ancestors().skip(1).find(is_tree)?.parent().map(Path::to_path_buf)
+}
+
+/// Base instructions stand among so many items at the start.
+const FIRST: usize = 8;
+
+/// Whether an item begins with this text, as far as a look at its start tells.
+fn says(item: &Item, text: &str) -> bool {
+    let start: String = text.chars().take(200).collect();
+    let start = quote(&start);
+    !text.is_empty() && item.raw.contains(start.trim_end_matches('"'))
 }
 
 /// What a fork is made from.
@@ -194,10 +207,10 @@ fn counters(decided: &Decided) -> ForkCounters {
 
 impl Job<'_> {
     /// Reads the source and writes the fork. Gives the new history too.
-    fn run(&self, out: impl Write) -> Result<(ForkAnswer, Vec<Item>), Error> {
+    fn run(&self, out: impl Write) -> Result<(ForkAnswer, Vec<Item>, String), Error> {
         let mut intake = Intake::new(self.identity, &self.options.settings, out);
         intake.write(self.meta);
-        let loaded = for_each_line(self.source, None, |_, offset, line| intake.line(line, offset))?;
+        let loaded = check::for_each_line(self.source, |offset, line| intake.line(line, offset))?;
         self.origin.files.check(&loaded.segments)?;
         if loaded.too_long > 0 {
             return Err(Error::TooLong { lines: loaded.too_long });
@@ -223,7 +236,7 @@ impl Job<'_> {
         intake.history.pair();
         check::items(&intake.history.items)?;
         let tokens_after =
-            intake.index.ratio().tokens(decided.chars_after + self.beside(&intake.history.items));
+            decided.ratio.tokens(decided.chars_after + self.beside(&intake.history.items));
         self.append(&mut intake, tokens_after)?;
         intake.flush().map_err(Error::write("write", self.place))?;
         let mut notes = Vec::new();
@@ -270,15 +283,17 @@ impl Job<'_> {
             dry_run: self.options.dry_run,
             notes,
         };
-        Ok((answer, intake.history.items))
+        Ok((answer, intake.history.items, intake.sealing.text()))
     }
 
     fn decide<W: Write>(&self, intake: &mut Intake<'_, W>) -> Decided {
+        let since = intake.history.items.iter().skip(intake.counted);
         let wish = Wish {
             budget: self.options.budget,
             threshold: self.options.threshold,
             window: intake.companions.window_tokens,
             host_tokens: intake.companions.host_tokens,
+            since: since.map(|item| item.raw.chars().count() as u64).sum(),
             beside: self.beside(&intake.history.items),
         };
         let Options { profile, pins, .. } = self.options;
@@ -286,7 +301,11 @@ impl Job<'_> {
     }
 
     fn beside(&self, items: &[Item]) -> u64 {
-        items.iter().map(beside).sum::<u64>() + self.origin.instructions
+        // Of some models they stand in the history too.
+        let instructions = &self.origin.instructions;
+        let is_there = items.iter().take(FIRST).any(|item| says(item, instructions));
+        let instructions = if is_there { 0 } else { instructions.chars().count() as u64 };
+        items.iter().map(beside).sum::<u64>() + instructions
     }
 
     /// Writes the records behind the body, each checked first.

@@ -11,16 +11,21 @@ use compactd_core::settings::Settings;
 use crate::body::Identity;
 use crate::companions::Companions;
 use crate::history::History;
+use crate::seal::Sealing;
 
 /// What was gathered, and where the body goes.
 pub(crate) struct Intake<'a, W> {
     identity: &'a Identity,
     out: W,
+    /// Of all that stands behind the first record.
+    pub(crate) sealing: Sealing,
     /// The first failure to write; nothing is written behind it.
     failed: Option<io::Error>,
     pub(crate) index: Index,
     pub(crate) history: History,
     pub(crate) companions: Companions,
+    /// Items of the history when the host counted its tokens last.
+    pub(crate) counted: usize,
     /// Records written: the ordinal of the next one.
     pub(crate) written: u64,
     /// Lines that are no records (torn, broken): the host passes over them.
@@ -33,10 +38,12 @@ impl<'a, W: Write> Intake<'a, W> {
         Self {
             identity,
             out,
+            sealing: Sealing::default(),
             failed: None,
             index: Index::new(Host::Codex, settings),
             history: History::default(),
             companions: Companions::default(),
+            counted: 0,
             written: 0,
             left_out: 0,
             lines: 0,
@@ -49,13 +56,21 @@ impl<'a, W: Write> Intake<'a, W> {
             let done =
                 self.out.write_all(record.as_bytes()).and_then(|()| self.out.write_all(b"\n"));
             self.failed = done.err();
+            if self.written > 0 {
+                self.sealing.add(record.as_bytes());
+                self.sealing.add(b"\n");
+            }
             self.written += 1;
         }
     }
 
     /// Takes in one line; the first of a file is not written: the fork has a meta of its own.
     pub(crate) fn line(&mut self, line: &[u8], offset: u64) {
-        self.index.apply(line, offset);
+        // Without the index's own limit of a line: a history with pictures is a long one.
+        match codex::read(line) {
+            Ok(record) => self.index.apply_record(&record, offset),
+            Err(skip) => self.index.skip(skip),
+        }
         let number = self.lines;
         self.lines = self.lines.saturating_add(1);
         let Some((text, whole)) = record(line) else {
@@ -69,6 +84,9 @@ impl<'a, W: Write> Intake<'a, W> {
                 kind != "compacted" || matches!(codex::read(line), Ok(Record::Compacted(_)));
             self.history.record(text, number, &kind, payload);
             self.companions.record(&kind, payload, is_sound);
+            if payload.kind().as_deref() == Some("token_count") {
+                self.counted = self.history.items.len();
+            }
         }
         if offset == 0 && kind == "session_meta" {
             return;

@@ -19,6 +19,7 @@ mod limit;
 mod lock;
 mod own;
 mod rewrite;
+mod seal;
 mod source;
 mod splice;
 mod write;

@@ -11,13 +11,14 @@ use compactd_core::record::Host;
 use compactd_core::record::json::Raw;
 use compactd_transcript::lineage::first_line;
 use compactd_transcript::lines::{Cursor, LineReader, Slice};
-use compactd_transcript::walk::walk;
+use compactd_transcript::walk::{Found, walk};
 use compactd_transcript::{Roots, Transcript};
 
 use crate::body::MARK;
 use crate::error::Error;
 use crate::intake::record;
 use crate::lock;
+use crate::seal;
 
 /// A fork of ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,8 +39,14 @@ pub struct Own {
     pub is_unused: bool,
     /// Another thread was made from it, and may need it.
     pub is_parent: bool,
+    /// The person put it aside (`codex archive`).
+    pub is_archived: bool,
+    /// Other files have its id, or it lies under another name: somebody copied or moved it.
+    pub is_moved: bool,
     /// There is a rollout that cannot be read: it may be of a thread that was made from it.
     pub may_be_parent: bool,
+    /// What its first record says that the rest was.
+    seal: String,
 }
 
 /// All forks of ours, the newest first. A file that cannot be read is passed over: whatever it is, it
@@ -47,7 +54,7 @@ pub struct Own {
 #[must_use]
 pub fn own(roots: &Roots) -> Vec<Own> {
     let mut forks = Vec::new();
-    let mut parents = HashSet::new();
+    let (mut parents, mut files) = (HashSet::new(), Vec::new());
     let walked = walk(roots);
     let mut is_unclear = !walked.problems.is_empty();
     for found in walked.found.iter().filter(|found| found.host == Host::Codex) {
@@ -62,11 +69,13 @@ pub fn own(roots: &Roots) -> Vec<Own> {
         let Some((_, whole)) = record(&line) else { continue };
         let Some(payload) = whole.member("payload") else { continue };
         parents.extend(named(payload));
-        forks.extend(fork(&found.path, payload));
+        forks.extend(fork(found, payload));
+        files.push(found.key.clone());
     }
     for fork in &mut forks {
         fork.is_parent = parents.contains(&fork.thread);
         fork.may_be_parent = is_unclear;
+        fork.is_moved |= files.iter().filter(|thread| **thread == fork.thread).count() != 1;
     }
     forks.sort_by(|a: &Own, b| b.made.cmp(&a.made).then_with(|| b.thread.cmp(&a.thread)));
     forks
@@ -86,17 +95,22 @@ fn named(payload: Raw<'_>) -> Vec<String> {
         .collect()
 }
 
-fn fork(path: &Path, payload: Raw<'_>) -> Option<Own> {
+fn fork(found: &Found, payload: Raw<'_>) -> Option<Own> {
+    let path = &found.path;
+    let rollout = found.rollout.as_ref();
     let mark = payload.member(MARK).filter(|mark| mark.is_object())?;
     let text = |key| payload.member(key).and_then(Raw::text).map(|text| text.into_owned());
-    let found = fs::metadata(path).ok()?;
     let made = text("timestamp")?;
+    let thread = text("id")?;
     Some(Own {
-        thread: text("id")?,
-        path: path.to_path_buf(),
+        is_archived: rollout.is_some_and(|rollout| rollout.is_archived),
+        is_moved: thread != found.key || rollout.is_none_or(|rollout| rollout.segment.is_some()),
+        seal: mark.member("seal").and_then(Raw::text).unwrap_or_default().into_owned(),
+        thread,
+        path: path.clone(),
         source: mark.member("forked_from").and_then(Raw::text).map(|text| text.into_owned()),
-        written: found.modified().ok()?,
-        bytes: found.len(),
+        written: found.mtime,
+        bytes: found.size,
         is_unused: is_unused(path, &made),
         is_parent: false,
         may_be_parent: false,
@@ -134,6 +148,8 @@ pub enum Stays {
     Used,
     /// Another thread was made from it.
     Parent,
+    /// The person put it aside, copied it, moved it, or changed it.
+    Theirs,
     /// It is younger than was asked for.
     Young,
     /// A host holds it just now.
@@ -151,6 +167,7 @@ impl Stays {
         match self {
             Self::Used => "was gone on with: it is a session of yours",
             Self::Parent => "another thread was made from it",
+            Self::Theirs => "was archived, copied, moved or changed by somebody",
             Self::Young => "is not old enough",
             Self::Held => "is held by a running Codex",
             Self::Written => "is being written",
@@ -166,6 +183,7 @@ impl Stays {
         match self {
             Self::Used => "in use",
             Self::Parent => "has a fork",
+            Self::Theirs => "yours",
             Self::Young => "too new",
             Self::Held => "Codex holds it",
             Self::Written => "being written",
@@ -181,6 +199,7 @@ impl Own {
         match self {
             Self { is_parent: true, .. } => Some(Stays::Parent),
             Self { is_unused: false, .. } => Some(Stays::Used),
+            Self { is_archived: true, .. } | Self { is_moved: true, .. } => Some(Stays::Theirs),
             _ if is_young(self.written, older_than) => Some(Stays::Young),
             Self { may_be_parent, .. } => may_be_parent.then_some(Stays::Unclear),
         }
@@ -207,6 +226,10 @@ pub fn remove(fork: &Own, older_than: Duration) -> Result<Option<Stays>, Error> 
     if !is_unused(&fork.path, &fork.made) {
         return Ok(Some(Stays::Used));
     }
+    match seal::of(&fork.path) {
+        Ok(seal) if seal == fork.seal => {}
+        _ => return Ok(Some(Stays::Theirs)),
+    }
     fs::remove_file(&fork.path).map_err(Error::write("remove", &fork.path))?;
     Ok(None)
 }
@@ -229,6 +252,9 @@ mod tests {
         fn write(&self, thread: &str, meta: &str, rest: &str) -> PathBuf {
             let path =
                 self.0.path().join(format!("sessions/rollout-2026-11-30T08-56-12-{thread}.jsonl"));
+            let mut sealing = seal::Sealing::default();
+            sealing.add(rest.as_bytes());
+            let meta = &meta.replace("SEAL", &sealing.text());
             let meta = format!(
                 r#"{{"timestamp":"T","type":"session_meta","payload":{{"id":"{thread}","timestamp":"T"{meta}}}}}"#
             );
@@ -241,7 +267,7 @@ mod tests {
         }
     }
 
-    const OURS: &str = r#","compactd":{"version":"0","forked_from":"p"}"#;
+    const OURS: &str = r#","compactd":{"version":"0","forked_from":"p","seal":"SEAL"}"#;
     const END: &str =
         "{\"timestamp\":\"T\",\"type\":\"event_msg\",\"payload\":{\"type\":\"token_count\"}}\n";
 
@@ -272,6 +298,33 @@ mod tests {
         let [fork] = home.own().try_into().unwrap();
         home.write(THREAD, OURS, &format!("{END}{more}"));
         assert_eq!(remove(&fork, Duration::ZERO).unwrap(), Some(Stays::Used));
+    }
+
+    #[test]
+    fn what_somebody_changed_copied_or_put_aside_stays() {
+        let home = Home::new();
+        let path = home.write(THREAD, OURS, &format!("{{\"timestamp\":\"x\"}}\n{END}"));
+        let stays = |home: &Home| {
+            let fates: Vec<_> =
+                home.own().iter().map(|fork| remove(fork, Duration::ZERO).unwrap()).collect();
+            fates
+        };
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, text.replace("\"x\"", "\"y\"")).unwrap();
+        assert_eq!(stays(&home), [Some(Stays::Theirs)], "changed");
+        fs::write(&path, &text).unwrap();
+        let copy = home.0.path().join("sessions/2026/copies");
+        fs::create_dir_all(&copy).unwrap();
+        let copy = copy.join(path.file_name().unwrap());
+        fs::copy(&path, &copy).unwrap();
+        assert_eq!(stays(&home), [Some(Stays::Theirs), Some(Stays::Theirs)], "copied");
+        fs::remove_file(&copy).unwrap();
+        let archive = home.0.path().join("archived_sessions");
+        fs::create_dir(&archive).unwrap();
+        fs::rename(&path, archive.join(path.file_name().unwrap())).unwrap();
+        assert_eq!(stays(&home), [Some(Stays::Theirs)], "put aside");
+        fs::rename(archive.join(path.file_name().unwrap()), &path).unwrap();
+        assert_eq!(stays(&home), [None]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A pass applied to the history of a thread: what stays is byte for byte what it was.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use compactd_core::escalate::{Escalation, TextCut};
 use compactd_core::index::LeafCut;
@@ -35,15 +35,20 @@ pub(crate) fn rewrite(items: &mut Vec<Item>, pass: &Pass<'_>, escalation: &Escal
     let all = decided(pass, escalation);
     shorten_texts(items, pass, &escalation.texts, &mut gone);
     let mut kept = Vec::with_capacity(items.len());
+    // A script that notifies has a second output, which nothing was decided about.
+    let mut done: HashSet<String> = HashSet::new();
     for mut item in items.drain(..) {
         match id_of(&item) {
             Some(Id::Result(id)) => {
-                let result = all.get(&*id).filter(|result| result.line == item.line);
-                if let Some(result) = result {
-                    if result.call == CallFate::Removed {
-                        gone.dropped += 1;
-                        continue;
-                    }
+                let result = all.get(&*id);
+                if result.is_some_and(|result| result.call == CallFate::Removed) {
+                    gone.dropped += u64::from(done.insert(id));
+                    continue;
+                }
+                let is_first = |result: &&Decided<'_>| result.line == item.line;
+                if let Some(result) = result.filter(is_first)
+                    && done.insert(id)
+                {
                     answered(&mut item, result, pass, &mut gone);
                 }
             }

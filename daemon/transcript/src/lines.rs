@@ -12,9 +12,6 @@ use memchr::{memchr, memchr_iter};
 use crate::error::Error;
 use crate::source::{CHUNK_BYTES, Transcript};
 
-/// Room for a line of the largest size while the next chunk is read.
-const BUFFER_LIMIT: usize = MAX_LINE_BYTES + 2 * CHUNK_BYTES;
-
 /// Where to go on reading.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Cursor {
@@ -78,7 +75,7 @@ pub struct Progress {
     pub cursor: Cursor,
     /// Lines given.
     pub lines: u64,
-    /// Lines skipped because they are longer than [`MAX_LINE_BYTES`].
+    /// Lines skipped because they are longer than the reader holds.
     pub too_long: u64,
     /// Bytes behind the cursor that are no complete line yet (known at the end of the file).
     pub torn_bytes: u64,
@@ -87,9 +84,17 @@ pub struct Progress {
 }
 
 /// Reads lines into a buffer that is used again.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct LineReader {
     buffer: Vec<u8>,
+    /// Longer lines are passed over.
+    max_line: usize,
+}
+
+impl Default for LineReader {
+    fn default() -> Self {
+        Self::holding(MAX_LINE_BYTES)
+    }
 }
 
 /// Why a step ended.
@@ -105,6 +110,12 @@ impl LineReader {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// A reader that holds lines of up to so many bytes, and so much memory while it does.
+    #[must_use]
+    pub fn holding(max_line: usize) -> Self {
+        Self { buffer: Vec::new(), max_line }
     }
 
     /// Gives each complete line from `from` on to `each`, until the slice is used up, the file
@@ -176,7 +187,7 @@ impl LineReader {
         let mut filled = 0;
         loop {
             if self.buffer.len() < filled + CHUNK_BYTES {
-                let wanted = (self.buffer.len() * 2).min(BUFFER_LIMIT);
+                let wanted = (self.buffer.len() * 2).min(self.max_line + 2 * CHUNK_BYTES);
                 self.buffer.resize(wanted, 0);
             }
             let base = progress.cursor.offset;
@@ -192,7 +203,7 @@ impl LineReader {
                 let offset = base + taken as u64;
                 taken = filled + newline + 1;
                 progress.cursor = Cursor::at(base + taken as u64);
-                let flow = if bytes.len() > MAX_LINE_BYTES {
+                let flow = if bytes.len() > self.max_line {
                     progress.too_long += 1;
                     ControlFlow::Continue(())
                 } else {
@@ -207,7 +218,7 @@ impl LineReader {
             filled += read;
             self.buffer.copy_within(taken..filled, 0);
             filled -= taken;
-            if filled > MAX_LINE_BYTES {
+            if filled > self.max_line {
                 progress.cursor.scanned = progress.cursor.offset + filled as u64;
                 return Ok(Step::Again);
             }
@@ -248,7 +259,7 @@ impl LineReader {
             let length = cursor.scanned - cursor.offset;
             if read == 0 {
                 progress.torn_bytes = length;
-                if slice.with_torn && length > MAX_LINE_BYTES as u64 {
+                if slice.with_torn && length > self.max_line as u64 {
                     progress.too_long += 1;
                 } else if slice.with_torn {
                     cursor.scanned = cursor.offset;
@@ -258,7 +269,7 @@ impl LineReader {
             }
             if let Some(newline) = memchr(b'\n', &self.buffer[..read]) {
                 let newline = newline as u64;
-                if length + newline > MAX_LINE_BYTES as u64 {
+                if length + newline > self.max_line as u64 {
                     progress.too_long += 1;
                     *cursor = Cursor::at(cursor.scanned + newline + 1);
                 } else {

@@ -41,9 +41,21 @@ pub struct Loaded {
 pub fn for_each_line(
     path: &Path,
     limit_lines: Option<usize>,
+    each: impl FnMut(Host, u64, &[u8]),
+) -> Result<Loaded, Error> {
+    for_each_line_with(LineReader::new(), path, limit_lines, each)
+}
+
+/// The same with a reader of the caller's, for one that holds longer lines.
+///
+/// # Errors
+/// As [`for_each_line`].
+pub fn for_each_line_with(
+    mut reader: LineReader,
+    path: &Path,
+    limit_lines: Option<usize>,
     mut each: impl FnMut(Host, u64, &[u8]),
 ) -> Result<Loaded, Error> {
-    let mut reader = LineReader::new();
     let host = resolve_host(path, &mut reader)?;
     let place = Place::of(path)
         .filter(|place| place.host == host)

@@ -248,3 +248,13 @@ fn a_snapshot_has_the_calibration() {
     assert_eq!(index.meter(), again.meter());
     assert_eq!(again.meter().ratios.len(), 1);
 }
+
+#[test]
+fn a_ratio_fits_what_was_counted() {
+    let ratio = Ratio::of(Host::Codex, None);
+    assert_eq!(ratio.fitted(3_700, 1_000), ratio);
+    assert_eq!(ratio.fitted(3_700, 5_000), ratio);
+    assert_eq!(ratio.fitted(3_700, 500).tokens(3_700), 500);
+    assert_eq!(ratio.fitted(0, 0), ratio);
+    assert_eq!(ratio.fitted(u64::MAX, 1).thousandths(), u16::MAX);
+}

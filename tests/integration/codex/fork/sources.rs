@@ -4,7 +4,7 @@ use std::fs;
 
 use compactd_tests::harness::Home;
 use compactd_tests::harness::host::codex;
-use compactd_tests::harness::host::codex::wire::{has, model_history, plain};
+use compactd_tests::harness::host::codex::wire::has;
 use compactd_tests::harness::host::codex::{Call, Codex, Config, Responses, Step, rollout};
 use serde_json::json;
 
@@ -110,14 +110,11 @@ fn from_a_sub_agent() {
         .map(|path| rollout::records(path)[0]["payload"].clone())
         .find(|meta| meta["id"] != run.thread.as_str())
         .unwrap();
-    // It becomes a person's thread. That one has other tools, which the host says in its own words
-    // between the history and the prompt.
+    // It becomes a person's thread, with the tools that it had.
     let fork = Fork::of(&home, &host, agent["id"].as_str().unwrap(), &[]);
-    let sent = model_history(&only_request(&host, &fork.thread));
-    let history: Vec<_> = fork.history().iter().map(plain).collect();
-    let at = sent.windows(history.len()).position(|window| window == history);
-    assert!(at.is_some_and(|at| sent.len() - at - history.len() <= 2), "{sent:#?}");
-    assert_eq!(fork.records()[0]["payload"]["source"], "cli");
+    resumes(&host, &fork);
+    let meta = &fork.records()[0]["payload"];
+    assert_eq!((&meta["thread_source"], meta.get("parent_thread_id")), (&"user".into(), None));
 }
 
 #[test]
