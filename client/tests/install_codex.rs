@@ -198,6 +198,51 @@ fn without_a_host_the_rest_is_installed() {
     machine.assert_tree(&before);
 }
 
+/// Runs what a hint says to run, as a person does.
+fn type_hinted(machine: &Machine, ran: &kit::Ran, named: Option<&str>) {
+    let hint = ran.err.lines().find(|line| line.contains("once it is there")).unwrap();
+    let commands: Vec<&str> = hint.split('`').filter(|part| part.starts_with("codex ")).collect();
+    assert_eq!(commands.len(), 2, "{hint}");
+    for command in commands {
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", command]).env_clear().env("HOME", machine.path(""));
+        shell.env("PATH", format!("{}:/usr/bin:/bin", machine.path("bin").display()));
+        shell.envs(named.map(|name| ("CODEX_HOME", machine.path(name))));
+        kit::Ran::of(shell.output().unwrap()).good();
+    }
+}
+
+#[test]
+fn what_was_typed_by_hand_is_undone_too() {
+    for (config, named) in
+        [("model = \"x\" # é\n", None), ("# a\n[features]\nhooks = true\n", Some("cfg"))]
+    {
+        let machine = Machine::with_codex();
+        fs::remove_file(machine.path("bin/codex")).unwrap();
+        let path = machine.put(&format!("{}/config.toml", named.unwrap_or(".codex")), config);
+        let run = |args: &[&str]| {
+            let mut command = machine.command(args);
+            command.envs(named.map(|name| ("CODEX_HOME", machine.path(name))));
+            kit::Ran::of(command.output().unwrap())
+        };
+        let ran = run(&["install", "--host", "codex"]);
+        machine.add_codex();
+        type_hinted(&machine, &ran, named);
+        let copy = path.with_file_name("plugins/cache/compactd");
+        assert!(copy.exists() && fs::read_to_string(&path).unwrap().contains("compactd@compactd"));
+        let installed = machine.tree();
+        let ran = run(&["uninstall", "--dry-run"]);
+        assert!(ran.good().contains("would take the plugin, which came by hand, out of"), "{ran:?}");
+        machine.assert_tree(&installed);
+        let ran = run(&["uninstall"]);
+        assert_eq!(ran.good(), "removed compactd\n");
+        assert!(ran.err.contains("config.toml got the plugin by hand"), "{ran:?}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), config);
+        assert!(!copy.exists() && !machine.path(".local/share/compactd").exists());
+        assert_eq!(run(&["uninstall"]).good(), "nothing is installed\n");
+    }
+}
+
 #[test]
 fn a_host_that_fails_leaves_nothing_behind() {
     for step in ["marketplace add", "plugin add", "app-server"] {

@@ -22,7 +22,7 @@ use super::places::{CodexFolder, Places};
 use super::plugin::{self, ID};
 use super::run;
 use config::Known;
-pub use undo::undo;
+pub use undo::{by_hand, undo, undo_by_hand};
 
 /// The host's program and the folder it works in.
 #[derive(Debug, Clone)]
