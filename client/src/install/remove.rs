@@ -234,11 +234,13 @@ impl Removal {
             files::is_there(folder).then(|| format!("{shown} ({what})"))
         };
         let state = &self.places.state;
+        let wanted = [
+            ("pins", "what was pinned"),
+            ("passes", "what each compaction did"),
+            ("recovery", "words of the sessions that compactions took out"),
+        ];
         let mut kept: Vec<String> =
-            [("pins", "what was pinned"), ("passes", "what each compaction did")]
-                .into_iter()
-                .filter_map(|(name, what)| below(&state.join(name), what))
-                .collect();
+            wanted.into_iter().filter_map(|(name, what)| below(&state.join(name), what)).collect();
         if kept.is_empty() {
             kept.extend(below(state, "state"));
         }
