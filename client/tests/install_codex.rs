@@ -198,11 +198,38 @@ fn without_a_host_the_rest_is_installed() {
     machine.assert_tree(&before);
 }
 
+#[test]
+fn what_is_switched_off_is_named_before_anything_is_done() {
+    for (feature, trust, words) in [
+        ("hooks", true, "features.hooks = false: Codex runs no hook, trusted or not"),
+        ("plugins", true, "features.plugins = false: Codex installs no plugin"),
+        ("plugins", false, "features.plugins = false: Codex installs no plugin"),
+    ] {
+        let machine = Machine::with_codex();
+        machine.put(CONFIG, format!("[features]\n{feature} = false\n"));
+        let before = machine.tree();
+        let args: &[&str] = if trust { &["install", "--trust-hooks"] } else { &["install"] };
+        let ran = machine.run(args);
+        ran.fails(1, words, &format!("`codex features enable {feature}`, then install again"));
+        machine.assert_tree(&before);
+        // What it says to do is enough.
+        type_hinted(&machine, &ran, "hint: ", None);
+        machine.run(args).good();
+    }
+    let machine = Machine::with_codex();
+    machine.put(CONFIG, "features.hooks = false\n");
+    let ran = machine.run(&["install"]);
+    assert!(ran.good().starts_with("installed"), "{ran:?}");
+    assert!(ran.err.contains("features.hooks = false in ~/.codex/config.toml keeps"), "{ran:?}");
+    // Nor is it said that all is well.
+    machine.run(&["install", "--trust-hooks"]).fails(1, "runs no hook", "features enable hooks");
+}
+
 /// Runs what a hint says to run, as a person does.
-fn type_hinted(machine: &Machine, ran: &kit::Ran, named: Option<&str>) {
-    let hint = ran.err.lines().find(|line| line.contains("once it is there")).unwrap();
+fn type_hinted(machine: &Machine, ran: &kit::Ran, at: &str, named: Option<&str>) {
+    let hint = ran.err.lines().find(|line| line.contains(at)).unwrap();
     let commands: Vec<&str> = hint.split('`').filter(|part| part.starts_with("codex ")).collect();
-    assert_eq!(commands.len(), 2, "{hint}");
+    assert!(!commands.is_empty(), "{hint}");
     for command in commands {
         let mut shell = std::process::Command::new("sh");
         shell.args(["-c", command]).env_clear().env("HOME", machine.path(""));
@@ -227,7 +254,7 @@ fn what_was_typed_by_hand_is_undone_too() {
         };
         let ran = run(&["install", "--host", "codex"]);
         machine.add_codex();
-        type_hinted(&machine, &ran, named);
+        type_hinted(&machine, &ran, "once it is there", named);
         let copy = path.with_file_name("plugins/cache/compactd");
         assert!(copy.exists() && fs::read_to_string(&path).unwrap().contains("compactd@compactd"));
         let installed = machine.tree();

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::{Check, Scene, State};
-use crate::install::codex::config::Known;
+use crate::install::codex::config::{Known, switch_on};
 use crate::install::codex::hooks::{self, Hook};
 use crate::install::codex::{self, Codex, Copy};
 use crate::install::places::Places;
@@ -177,9 +177,14 @@ fn trust(hooks: &[Hook], events: &[String], copy: &Copy, places: &Places) -> Che
     const NAME: &str = "codex-hooks";
     let config = places.shown(&places.codex.config());
     if hooks.is_empty() {
-        let evidence = "Codex lists none of the plugin's hooks: something switches hooks off";
-        let is_whole = *copy == Copy::Ours;
-        let fix = if is_whole { "codex features enable hooks" } else { INSTALL };
+        let why = "Codex lists none of the plugin's hooks";
+        let (evidence, fix) = match codex::switched_off(&places.codex).first() {
+            Some(off) => (format!("{why}: features.{off} = false"), switch_on(off)),
+            None if *copy == Copy::Ours => {
+                (format!("{why}: something switches hooks off"), "codex features list".to_owned())
+            }
+            None => (why.to_owned(), INSTALL.to_owned()),
+        };
         return Check::bad(NAME, State::Fail, evidence, fix);
     }
     let named = |wanted: &dyn Fn(&&Hook) -> bool| -> Vec<&str> {

@@ -18,8 +18,6 @@ const SHIM: &str = "compactd-hook";
 /// After a compaction the host keeps up to 20,000 tokens of messages, and needs 12,000 for itself: with
 /// a smaller limit it may compact again at once.
 const LIMIT_LEAST: i64 = 32_000;
-/// Features without which no hook of a plugin runs, and whether the host's command names them so.
-const FEATURES: [(&str, bool); 3] = [("hooks", true), ("plugins", true), ("codex_hooks", false)];
 
 /// Looks into every file of settings that the host reads here.
 pub(super) fn settings(scene: &Scene<'_>, places: &Places) -> Vec<Check> {
@@ -69,16 +67,10 @@ fn file(config: &Table, path: &Path, editor: &str, places: &Places, checks: &mut
         checks.push(Check::bad(NAME, state, format!("{what} ({shown})"), fix));
     };
     let is_own = path == places.codex.config();
-    for (feature, has_command) in FEATURES {
-        let value = config.get("features").and_then(|all| all.get(feature));
-        if value == Some(&Value::Boolean(false)) {
-            let fix = match has_command && is_own {
-                true => format!("codex features enable {feature}"),
-                false => editor.to_owned(),
-            };
-            let what = format!("features.{feature} = false keeps the plugin's hooks from running");
-            found(State::Fail, &what, fix);
-        }
+    for feature in config::switched_off(config) {
+        let fix = if is_own { config::switch_on(feature) } else { editor.to_owned() };
+        let what = format!("features.{feature} = false keeps the plugin's hooks from running");
+        found(State::Fail, &what, fix);
     }
     let limit = config.get("model_auto_compact_token_limit").and_then(Value::as_integer);
     if let Some(limit) = limit.filter(|limit| *limit < LIMIT_LEAST) {
@@ -213,7 +205,7 @@ mod tests {
                 "features = { codex_hooks = false }",
                 State::Fail,
                 "codex_hooks",
-                "vi} ~/.codex/config.toml",
+                "codex features enable codex_hooks",
             ),
             (
                 "project/.codex/config.toml",

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::io;
 use std::path::PathBuf;
 
+use super::codex::config::switch_on;
 use super::hosts::Which;
 
 /// Why an installation or its undoing failed.
@@ -69,6 +70,16 @@ pub enum InstallError {
         path: PathBuf,
         /// Where it breaks.
         why: String,
+    },
+    /// Codex has switched off what the plugin needs.
+    #[error("{} has features.{feature} = false: Codex {without}", path.display())]
+    Off {
+        /// The configuration.
+        path: PathBuf,
+        /// The feature.
+        feature: &'static str,
+        /// What does not go without it.
+        without: &'static str,
     },
     /// The host's folder is not there, and the host does not make it.
     #[error("CODEX_HOME names {}, which is not there", path.display())]
@@ -202,6 +213,9 @@ impl InstallError {
             }
             Self::Config { path, .. } => {
                 format!("mend {}: codex does not start with it either", path.display()).into()
+            }
+            Self::Off { feature, .. } => {
+                format!("`{}`, then install again", switch_on(feature)).into()
             }
             Self::NoFolder { path } => format!("mkdir -p {}", path.display()).into(),
             Self::Hooks { .. } | Self::NotTrusted { .. } => {

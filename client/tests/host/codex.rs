@@ -29,13 +29,20 @@ pub fn act() -> Option<i32> {
         return fail("the host says no");
     }
     let config = fs::read_to_string(host.config()).unwrap_or_default();
-    if let Err(error) = toml::from_str::<toml::Table>(config.trim_start_matches('\u{feff}')) {
-        return fail(&format!("failed to load configuration: {error}"));
-    }
+    let tree = match toml::from_str::<toml::Table>(config.trim_start_matches('\u{feff}')) {
+        Ok(tree) => tree,
+        Err(error) => return fail(&format!("failed to load configuration: {error}")),
+    };
     fs::create_dir_all(host.folder.join("tmp/arg0-linux")).unwrap();
     match *asked.split(' ').collect::<Vec<_>>() {
         ["plugin", "marketplace", "add", path, "--json"] => host.add_marketplace(path)?,
+        ["plugin", "add", ID, "--json"] if is_off(&tree, "plugins") => {
+            return fail("plugin `compactd` was not found in marketplace `compactd`");
+        }
         ["plugin", "add", ID, "--json"] => host.add()?,
+        ["features", "enable", name] => {
+            host.edit(0o600, |tree| tree["features"][name] = value(true));
+        }
         ["app-server"] => host.serve(),
         _ => panic!("the host does not know {asked}"),
     }
@@ -95,9 +102,7 @@ impl Host {
     fn hooks(&self) -> Vec<Value> {
         let text = fs::read_to_string(self.config()).unwrap();
         let tree: toml::Table = toml::from_str(&text).unwrap();
-        let is_off = tree.get("features").is_some_and(|all| {
-            all.get("hooks").is_some_and(|hooks| hooks.as_bool() == Some(false))
-        });
+        let is_off = is_off(&tree, "hooks") || is_off(&tree, "plugins");
         let copies = self.folder.join("plugins/cache/compactd/compactd");
         let Some(Ok(copy)) = fs::read_dir(copies).ok().and_then(|mut all| all.next()) else {
             return Vec::new();
@@ -152,6 +157,11 @@ impl Host {
             out.flush().unwrap();
         }
     }
+}
+
+fn is_off(tree: &toml::Table, feature: &str) -> bool {
+    let found = tree.get("features").and_then(|all| all.get(feature));
+    found.is_some_and(|found| found.as_bool() == Some(false))
 }
 
 fn entry<'a>(tree: &'a mut DocumentMut, table: &str, name: &str) -> &'a mut Item {

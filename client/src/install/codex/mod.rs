@@ -58,6 +58,13 @@ pub fn known(folder: &CodexFolder) -> Known {
     config::parse(&bytes).map(|config| config::known(&config)).unwrap_or_default()
 }
 
+/// Which features are off that the plugin needs; see [`config::switched_off`].
+#[must_use]
+pub fn switched_off(folder: &CodexFolder) -> Vec<&'static str> {
+    let bytes = fs::read(folder.config()).unwrap_or_default();
+    config::parse(&bytes).map(|config| config::switched_off(&config)).unwrap_or_default()
+}
+
 /// Whether the marketplace of our name is this folder.
 #[must_use]
 pub fn is_ours(known: &Known, marketplace: &Path) -> bool {
