@@ -225,18 +225,52 @@ fn what_is_switched_off_is_named_before_anything_is_done() {
     machine.run(&["install", "--trust-hooks"]).fails(1, "runs no hook", "features enable hooks");
 }
 
+#[test]
+fn doctor_mends_what_came_from_another_marketplace() {
+    let elsewhere = "codex-plugin  compactd@compactd is enabled; a marketplace named compactd comes \
+                     from elsewhere: ~/checkout";
+    for (is_added, words) in
+        [(false, "Codex has no plugin"), (true, "0.0.1, not"), (true, elsewhere)]
+    {
+        let machine = Machine::with_codex();
+        machine.run(&["install"]).good();
+        let copies = machine.path(".codex/plugins/cache/compactd/compactd");
+        if words != elsewhere {
+            fs::rename(copies.join(env!("CARGO_PKG_VERSION")), copies.join("0.0.1")).unwrap();
+        }
+        let ours = machine.path(".local/share/compactd/plugins/codex").display().to_string();
+        let checkout = machine.path("checkout").display().to_string();
+        let mut text = fs::read_to_string(machine.path(CONFIG)).unwrap().replace(&ours, &checkout);
+        if !is_added {
+            fs::remove_dir_all(&copies).unwrap();
+            text.truncate(text.find("[plugins").unwrap());
+        }
+        fs::write(machine.path(CONFIG), text).unwrap();
+        let out = machine.run(&["doctor"]).out;
+        assert!(out.contains(words) && out.contains("from elsewhere: ~/checkout\n"), "{out}");
+        let fix = out.lines().skip_while(|line| !line.contains(words)).nth(1).unwrap().trim();
+        type_in(&machine, fix, None);
+        let out = machine.run(&["doctor"]).out;
+        assert!(out.contains("is enabled, from ~/.local/share/compactd/plugins/codex"), "{out}");
+    }
+}
+
 /// Runs what a hint says to run, as a person does.
 fn type_hinted(machine: &Machine, ran: &kit::Ran, at: &str, named: Option<&str>) {
     let hint = ran.err.lines().find(|line| line.contains(at)).unwrap();
     let commands: Vec<&str> = hint.split('`').filter(|part| part.starts_with("codex ")).collect();
     assert!(!commands.is_empty(), "{hint}");
-    for command in commands {
-        let mut shell = std::process::Command::new("sh");
-        shell.args(["-c", command]).env_clear().env("HOME", machine.path(""));
-        shell.env("PATH", format!("{}:/usr/bin:/bin", machine.path("bin").display()));
-        shell.envs(named.map(|name| ("CODEX_HOME", machine.path(name))));
-        kit::Ran::of(shell.output().unwrap()).good();
-    }
+    commands.into_iter().for_each(|command| type_in(machine, command, named));
+}
+
+fn type_in(machine: &Machine, command: &str, named: Option<&str>) {
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", command]).env_clear().env("HOME", machine.path(""));
+    let folders =
+        [machine.path("bin"), machine.path("build")].map(|path| path.display().to_string());
+    shell.env("PATH", format!("{}:/usr/bin:/bin", folders.join(":")));
+    shell.envs(named.map(|name| ("CODEX_HOME", machine.path(name))));
+    kit::Ran::of(shell.output().unwrap()).good();
 }
 
 #[test]
@@ -259,7 +293,10 @@ fn what_was_typed_by_hand_is_undone_too() {
         assert!(copy.exists() && fs::read_to_string(&path).unwrap().contains("compactd@compactd"));
         let installed = machine.tree();
         let ran = run(&["uninstall", "--dry-run"]);
-        assert!(ran.good().contains("would take the plugin, which came by hand, out of"), "{ran:?}");
+        assert!(
+            ran.good().contains("would take the plugin, which came by hand, out of"),
+            "{ran:?}"
+        );
         machine.assert_tree(&installed);
         let ran = run(&["uninstall"]);
         assert_eq!(ran.good(), "removed compactd\n");

@@ -40,6 +40,9 @@ pub fn act() -> Option<i32> {
             return fail("plugin `compactd` was not found in marketplace `compactd`");
         }
         ["plugin", "add", ID, "--json"] => host.add()?,
+        ["plugin", "marketplace", "remove", "compactd"] => host.edit(0o600, |tree| {
+            tree["marketplaces"].as_table_mut().unwrap().remove("compactd").unwrap();
+        }),
         ["features", "enable", name] => {
             host.edit(0o600, |tree| tree["features"][name] = value(true));
         }
