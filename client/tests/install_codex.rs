@@ -106,7 +106,7 @@ fn hooks_are_approved_only_when_it_is_said() {
 fn what_others_change_meanwhile_stays() {
     let machine = Machine::with_codex();
     let before = "# mine\nmodel = \"x\"\n\n[features] # f\nhooks = true\n";
-    machine.put(CONFIG, before);
+    machine.put(CONFIG, format!("\u{feff}{}", before.replace('\n', "\r\n")));
     machine.run(&["install", "--trust-hooks"]).good();
     let path = machine.path(CONFIG);
     let text = fs::read_to_string(&path).unwrap().replace("\"x\"", "\"y\" # better");
@@ -116,6 +116,8 @@ fn what_others_change_meanwhile_stays() {
     assert!(ran.good().starts_with("removed"), "{ran:?}");
     assert!(ran.err.contains("config.toml was changed since"), "{ran:?}");
     let expected = before.replace("\"x\"", "\"y\" # better") + "\n# more\n[tui]\nseen = true\n";
+    // Of lines that end with a return the host makes others.
+    let expected = format!("\u{feff}{}", expected.replace('\n', "\r\n"));
     assert_eq!(fs::read_to_string(&path).unwrap(), expected);
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o604);
     assert!(!machine.path(".codex/plugins").exists());

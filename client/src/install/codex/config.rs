@@ -128,15 +128,20 @@ pub fn trust(bytes: &[u8], hooks: &[(String, Trust)]) -> Result<Vec<u8>, String>
     Ok(file.close())
 }
 
-/// Takes out what is ours, or puts in its place what was there `before`.
+/// Takes out what is ours, or puts in its place what was there `before`. The host has taken away a byte
+/// order mark and the returns at the ends of lines: the file has them again if it had them `before`.
 ///
 /// # Errors
 /// The file is no TOML.
 pub fn without_us(now: &[u8], before: Option<&[u8]>) -> Result<Vec<u8>, String> {
     let mut file = File::open(now)?;
     // What cannot be read any more says nothing of what was there.
-    let before = before.and_then(|bytes| File::open(bytes).ok()).map(|file| file.tree);
-    let before = before.as_ref().map(DocumentMut::as_table);
+    let before = before.and_then(|bytes| File::open(bytes).ok());
+    if let Some(before) = &before {
+        file.has_mark |= before.has_mark;
+        file.has_returns |= before.has_returns;
+    }
+    let before = before.as_ref().map(|file| file.tree.as_table());
     let keys: Vec<String> = find(file.tree.as_table(), &["hooks", "state"])
         .and_then(Item::as_table_like)
         .into_iter()
