@@ -61,7 +61,7 @@ pub(super) fn elsewhere(places: &mut Places) -> Option<Check> {
     let there = places.shown(&places.codex.path);
     let evidence =
         format!("CODEX_HOME is not set: Codex has the plugin in {there} only, not in {usual}");
-    let fix = format!("export CODEX_HOME={}", places.codex.path.display());
+    let fix = format!("export CODEX_HOME={}", places.typed(&places.codex.path));
     Some(Check::bad("codex-folder", State::Warn, evidence, fix))
 }
 
@@ -195,7 +195,6 @@ fn shim(places: &Places) -> Check {
 /// Whether the host runs every hook of ours.
 fn trust(hooks: &[Hook], events: &[String], copy: &Copy, install: &str, places: &Places) -> Check {
     const NAME: &str = "codex-hooks";
-    let config = places.shown(&places.codex.config());
     if hooks.is_empty() {
         let why = "Codex lists none of the plugin's hooks";
         let (evidence, fix) = match codex::switched_off(&places.codex).first() {
@@ -237,7 +236,7 @@ fn trust(hooks: &[Hook], events: &[String], copy: &Copy, install: &str, places: 
     let fix = if *copy != Copy::Ours || !missing.is_empty() {
         install.to_owned()
     } else if untrusted.is_empty() && modified.is_empty() {
-        format!("${{EDITOR:-vi}} {config}")
+        format!("${{EDITOR:-vi}} {}", places.typed(&places.codex.config()))
     } else {
         TRUST.to_owned()
     };

@@ -29,7 +29,7 @@ pub(super) fn settings(scene: &Scene<'_>, places: &Places) -> Vec<Check> {
     }
     for folder in &folders {
         let path = folder.join("config.toml");
-        let editor = format!("${{EDITOR:-vi}} {}", places.shown(&path));
+        let editor = format!("${{EDITOR:-vi}} {}", places.typed(&path));
         match read(&path) {
             Ok(config) => file(&config, &path, &editor, places, &mut checks),
             Err(why) => {
@@ -44,7 +44,8 @@ pub(super) fn settings(scene: &Scene<'_>, places: &Places) -> Vec<Check> {
         let shown = places.shown(&managed);
         let evidence =
             format!("allow_managed_hooks_only keeps the plugin's hooks from running in {shown}");
-        checks.push(Check::bad(NAME, State::Fail, evidence, format!("sudoedit {shown}")));
+        let fix = format!("sudoedit {}", places.typed(&managed));
+        checks.push(Check::bad(NAME, State::Fail, evidence, fix));
     }
     checks.extend(folders.iter().flat_map(|folder| doubles(folder, places)));
     if checks.is_empty() {
@@ -108,7 +109,8 @@ fn doubles(folder: &Path, places: &Places) -> Vec<Check> {
     let double = |path: PathBuf| {
         let shown = places.shown(&path);
         let evidence = format!("{shown} runs {SHIM} too: every hook reaches the daemon twice");
-        Check::bad("codex-twice", State::Warn, evidence, format!("${{EDITOR:-vi}} {shown}"))
+        let fix = format!("${{EDITOR:-vi}} {}", places.typed(&path));
+        Check::bad("codex-twice", State::Warn, evidence, fix)
     };
     found.into_iter().filter(|(_, is_found)| *is_found).map(|(path, _)| double(path)).collect()
 }
@@ -135,7 +137,8 @@ pub(super) fn folders(places: &Places) -> Check {
             }
             Err(error) => {
                 let evidence = format!("{shown} cannot be read: {error}");
-                return Check::bad(NAME, State::Fail, evidence, format!("ls -ld {shown}"));
+                let fix = format!("ls -ld {}", places.typed(&folder));
+                return Check::bad(NAME, State::Fail, evidence, fix);
             }
         }
     }
