@@ -41,8 +41,7 @@ pub(super) fn has_plugin(places: &Places) -> bool {
 
 /// The version of the host's copy.
 pub(super) fn version(places: &Places) -> Option<String> {
-    let copies = fs::read_dir(places.codex.copy()).ok()?.flatten();
-    let newest = copies.map(|entry| entry.path()).max()?;
+    let (_, newest) = codex::newest(&places.codex)?;
     let manifest = fs::read(newest.join(".codex-plugin/plugin.json")).ok()?;
     let manifest: Value = serde_json::from_slice(&manifest).ok()?;
     Some(manifest.get("version")?.as_str()?.to_owned())
@@ -261,10 +260,23 @@ mod tests {
     use compactd_api::dirs::{Env, Os};
 
     use super::*;
+    use crate::install::places::CodexFolder;
 
     fn places() -> Places {
         let lookup = |name: &str| (name == "HOME").then(|| "/h".into());
         Places::new(&Env::from_lookup(Os::Linux, lookup), &lookup).unwrap()
+    }
+
+    #[test]
+    fn the_version_is_that_of_the_newest_copy() {
+        let home = tempfile::tempdir().unwrap();
+        let places = Places { codex: CodexFolder::new(home.path(), None), ..places() };
+        for said in ["0.9.0", "0.10.0"] {
+            let folder = places.codex.copy().join(said).join(".codex-plugin");
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.join("plugin.json"), format!("{{\"version\": \"{said}\"}}")).unwrap();
+        }
+        assert_eq!(version(&places).as_deref(), Some("0.10.0"));
     }
 
     #[test]
