@@ -215,7 +215,7 @@ fn what_is_switched_off_is_named_before_anything_is_done() {
         ran.fails(1, words, &format!("`codex features enable {feature}`, then install again"));
         machine.assert_tree(&before);
         // What it says to do is enough.
-        type_hinted(&machine, &ran, "hint: ", None);
+        machine.type_hinted(&ran, "hint: ", None);
         machine.run(args).good();
     }
     let machine = Machine::with_codex();
@@ -251,28 +251,10 @@ fn doctor_mends_what_came_from_another_marketplace() {
         let out = machine.run(&["doctor"]).out;
         assert!(out.contains(words) && out.contains("from elsewhere: ~/checkout\n"), "{out}");
         let fix = out.lines().skip_while(|line| !line.contains(words)).nth(1).unwrap().trim();
-        type_in(&machine, fix, None);
+        machine.type_in(fix, None);
         let out = machine.run(&["doctor"]).out;
         assert!(out.contains("is enabled, from ~/.local/share/compactd/plugins/codex"), "{out}");
     }
-}
-
-/// Runs what a hint says to run, as a person does.
-fn type_hinted(machine: &Machine, ran: &kit::Ran, at: &str, named: Option<&str>) {
-    let hint = ran.err.lines().find(|line| line.contains(at)).unwrap();
-    let commands: Vec<&str> = hint.split('`').filter(|part| part.starts_with("codex ")).collect();
-    assert!(!commands.is_empty(), "{hint}");
-    commands.into_iter().for_each(|command| type_in(machine, command, named));
-}
-
-fn type_in(machine: &Machine, command: &str, named: Option<&str>) {
-    let mut shell = std::process::Command::new("sh");
-    shell.args(["-c", command]).env_clear().env("HOME", machine.path(""));
-    let folders =
-        [machine.path("bin"), machine.path("build")].map(|path| path.display().to_string());
-    shell.env("PATH", format!("{}:/usr/bin:/bin", folders.join(":")));
-    shell.envs(named.map(|name| ("CODEX_HOME", machine.path(name))));
-    kit::Ran::of(shell.output().unwrap()).good();
 }
 
 #[test]
@@ -290,7 +272,7 @@ fn what_was_typed_by_hand_is_undone_too() {
         };
         let ran = run(&["install", "--host", "codex"]);
         machine.add_codex();
-        type_hinted(&machine, &ran, "once it is there", named);
+        machine.type_hinted(&ran, "once it is there", named);
         let copy = path.with_file_name("plugins/cache/compactd");
         assert!(copy.exists() && fs::read_to_string(&path).unwrap().contains("compactd@compactd"));
         let installed = machine.tree();

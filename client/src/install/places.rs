@@ -282,9 +282,13 @@ mod tests {
         assert_eq!(plain.claude.settings(), Path::new("/h/.claude/settings.json"));
         assert_eq!(plain.claude.state_file, Path::new("/h/.claude.json"));
         assert_eq!(plain.shown(&plain.bin()), "~/.local/share/compactd/bin");
-        for (path, typed) in
-            [("/h", "~"), ("/h/a b", "~/'a b'"), ("/x y", "'/x y'"), ("/h/c", "~/c"), ("/~", "'/~'")]
-        {
+        for (path, typed) in [
+            ("/h", "~"),
+            ("/h/a b", "~/'a b'"),
+            ("/x y", "'/x y'"),
+            ("/h/c", "~/c"),
+            ("/~", "'/~'"),
+        ] {
             assert_eq!(plain.typed(Path::new(path)), typed);
         }
         let moved = places(&[

@@ -68,7 +68,9 @@ impl Host {
         let mut tree: DocumentMut = text.trim_start_matches('\u{feff}').parse().unwrap();
         change(&mut tree);
         let text = tree.to_string().replace("\r\n", "\n");
-        let target = fs::canonicalize(&path).unwrap_or(path);
+        // Also of a link that leads nowhere.
+        let linked = fs::read_link(&path).map(|target| path.with_file_name("").join(target));
+        let target = fs::canonicalize(&path).or(linked).unwrap_or(path);
         let new = target.with_extension("tmp");
         fs::write(&new, text).unwrap();
         fs::set_permissions(&new, fs::Permissions::from_mode(mode)).unwrap();
