@@ -160,7 +160,8 @@ Examples:
 Runs Claude Code's own commands, then puts the saved bytes of the hosts' files back where nothing else
 has changed in them since; where something has, the file stays as it is, without the plugin. Codex is not
 needed for it.
-Pins and passes are kept unless --purge is given; a configuration file is always kept.")]
+Pins, passes and recovery texts, which hold words of the sessions, are kept unless --purge is given; a
+configuration file is always kept.")]
     Uninstall(UninstallArgs),
     /// Check the installation, and name for each problem the command that mends it
     #[command(after_help = "\
@@ -392,7 +393,7 @@ pub struct UninstallArgs {
     /// Say what would be done, and do nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Remove pins, state and snapshots too
+    /// Remove pins, passes, recovery texts, other state and snapshots too
     #[arg(long)]
     pub purge: bool,
 }

@@ -377,9 +377,13 @@ fn purge_takes_state_and_snapshots_too() {
     let before = machine.tree();
     machine.run(&["install"]).good();
     machine.put(".local/state/compactd/pins/x.json", "{}");
+    machine.put(".local/state/compactd/recovery/x/0", "what was said");
     machine.put(".cache/compactd/index/x", "x");
     let ran = machine.run(&["uninstall"]);
     ran.good();
+    assert!(ran.err.contains("~/.local/state/compactd/recovery (words of"), "{ran:?}");
+    assert!(ran.err.contains("removes pins, passes and recovery texts too"), "{ran:?}");
+    assert!(machine.run(&["uninstall", "--help"]).good().contains("passes and recovery texts"));
     assert!(ran.err.contains("kept: ~/.local/state/compactd/pins (what was pinned)"), "{ran:?}");
     assert!(!machine.path(".cache/compactd").exists(), "snapshots can be made again");
     machine.put(".cache/compactd/index/x", "x");

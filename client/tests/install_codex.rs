@@ -106,7 +106,7 @@ fn hooks_are_approved_only_when_it_is_said() {
 fn what_others_change_meanwhile_stays() {
     let machine = Machine::with_codex();
     let before = "# mine\nmodel = \"x\"\n\n[features] # f\nhooks = true\n";
-    machine.put(CONFIG, before);
+    machine.put(CONFIG, format!("\u{feff}{}", before.replace('\n', "\r\n")));
     machine.run(&["install", "--trust-hooks"]).good();
     let path = machine.path(CONFIG);
     let text = fs::read_to_string(&path).unwrap().replace("\"x\"", "\"y\" # better");
@@ -116,6 +116,8 @@ fn what_others_change_meanwhile_stays() {
     assert!(ran.good().starts_with("removed"), "{ran:?}");
     assert!(ran.err.contains("config.toml was changed since"), "{ran:?}");
     let expected = before.replace("\"x\"", "\"y\" # better") + "\n# more\n[tui]\nseen = true\n";
+    // Of lines that end with a return the host makes others.
+    let expected = format!("\u{feff}{}", expected.replace('\n', "\r\n"));
     assert_eq!(fs::read_to_string(&path).unwrap(), expected);
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o604);
     assert!(!machine.path(".codex/plugins").exists());
@@ -196,6 +198,97 @@ fn without_a_host_the_rest_is_installed() {
     machine.assert_tree(&before);
     machine.run(&["install", "--codex", "nowhere/codex"]).fails(1, "is not a program", "--codex");
     machine.assert_tree(&before);
+}
+
+#[test]
+fn what_is_switched_off_is_named_before_anything_is_done() {
+    for (feature, trust, words) in [
+        ("hooks", true, "features.hooks = false: Codex runs no hook, trusted or not"),
+        ("plugins", true, "features.plugins = false: Codex installs no plugin"),
+        ("plugins", false, "features.plugins = false: Codex installs no plugin"),
+    ] {
+        let machine = Machine::with_codex();
+        machine.put(CONFIG, format!("[features]\n{feature} = false\n"));
+        let before = machine.tree();
+        let args: &[&str] = if trust { &["install", "--trust-hooks"] } else { &["install"] };
+        let ran = machine.run(args);
+        ran.fails(1, words, &format!("`codex features enable {feature}`, then install again"));
+        machine.assert_tree(&before);
+        // What it says to do is enough.
+        machine.type_hinted(&ran, "hint: ", None);
+        machine.run(args).good();
+    }
+    let machine = Machine::with_codex();
+    machine.put(CONFIG, "features.hooks = false\n");
+    let ran = machine.run(&["install"]);
+    assert!(ran.good().starts_with("installed"), "{ran:?}");
+    assert!(ran.err.contains("features.hooks = false in ~/.codex/config.toml keeps"), "{ran:?}");
+    // Nor is it said that all is well.
+    machine.run(&["install", "--trust-hooks"]).fails(1, "runs no hook", "features enable hooks");
+}
+
+#[test]
+fn doctor_mends_what_came_from_another_marketplace() {
+    let elsewhere = "codex-plugin  compactd@compactd is enabled; a marketplace named compactd comes \
+                     from elsewhere: ~/checkout";
+    for (is_added, words) in
+        [(false, "Codex has no plugin"), (true, "0.0.1, not"), (true, elsewhere)]
+    {
+        let machine = Machine::with_codex();
+        machine.run(&["install"]).good();
+        let copies = machine.path(".codex/plugins/cache/compactd/compactd");
+        if words != elsewhere {
+            fs::rename(copies.join(env!("CARGO_PKG_VERSION")), copies.join("0.0.1")).unwrap();
+        }
+        let ours = machine.path(".local/share/compactd/plugins/codex").display().to_string();
+        let checkout = machine.path("checkout").display().to_string();
+        let mut text = fs::read_to_string(machine.path(CONFIG)).unwrap().replace(&ours, &checkout);
+        if !is_added {
+            fs::remove_dir_all(&copies).unwrap();
+            text.truncate(text.find("[plugins").unwrap());
+        }
+        fs::write(machine.path(CONFIG), text).unwrap();
+        let out = machine.run(&["doctor"]).out;
+        assert!(out.contains(words) && out.contains("from elsewhere: ~/checkout\n"), "{out}");
+        let fix = out.lines().skip_while(|line| !line.contains(words)).nth(1).unwrap().trim();
+        machine.type_in(fix, None);
+        let out = machine.run(&["doctor"]).out;
+        assert!(out.contains("is enabled, from ~/.local/share/compactd/plugins/codex"), "{out}");
+    }
+}
+
+#[test]
+fn what_was_typed_by_hand_is_undone_too() {
+    for (config, named) in
+        [("model = \"x\" # é\n", None), ("# a\n[features]\nhooks = true\n", Some("cfg"))]
+    {
+        let machine = Machine::with_codex();
+        fs::remove_file(machine.path("bin/codex")).unwrap();
+        let path = machine.put(&format!("{}/config.toml", named.unwrap_or(".codex")), config);
+        let run = |args: &[&str]| {
+            let mut command = machine.command(args);
+            command.envs(named.map(|name| ("CODEX_HOME", machine.path(name))));
+            kit::Ran::of(command.output().unwrap())
+        };
+        let ran = run(&["install", "--host", "codex"]);
+        machine.add_codex();
+        machine.type_hinted(&ran, "once it is there", named);
+        let copy = path.with_file_name("plugins/cache/compactd");
+        assert!(copy.exists() && fs::read_to_string(&path).unwrap().contains("compactd@compactd"));
+        let installed = machine.tree();
+        let ran = run(&["uninstall", "--dry-run"]);
+        assert!(
+            ran.good().contains("would take the plugin, which came by hand, out of"),
+            "{ran:?}"
+        );
+        machine.assert_tree(&installed);
+        let ran = run(&["uninstall"]);
+        assert_eq!(ran.good(), "removed compactd\n");
+        assert!(ran.err.contains("config.toml got the plugin by hand"), "{ran:?}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), config);
+        assert!(!copy.exists() && !machine.path(".local/share/compactd").exists());
+        assert_eq!(run(&["uninstall"]).good(), "nothing is installed\n");
+    }
 }
 
 #[test]

@@ -199,7 +199,7 @@ pub(super) fn undo(args: &UninstallArgs, ui: &Ui) -> Result<Done, Error> {
     if !kept.is_empty() {
         ui.note(&format!("kept: {}", kept.join(", ")));
         if removal.places.state.exists() {
-            ui.hint("`compactctl uninstall --purge` removes pins and passes too");
+            ui.hint("`compactctl uninstall --purge` removes pins, passes and recovery texts too");
         }
     }
     Ok(Done::Well)

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::{Check, Scene, State};
-use crate::install::codex::config::Known;
+use crate::install::codex::config::{Known, switch_on};
 use crate::install::codex::hooks::{self, Hook};
 use crate::install::codex::{self, Codex, Copy};
 use crate::install::places::Places;
@@ -23,6 +23,9 @@ const TESTED: [u64; 3] = [0, 171, 0];
 /// What `--version` may take.
 const ASK: Duration = Duration::from_secs(20);
 const INSTALL: &str = "compactctl install --host codex";
+/// Our own installation refuses to take the place of another marketplace.
+const INSTALL_ANEW: &str =
+    "codex plugin marketplace remove compactd && compactctl install --host codex";
 const TRUST: &str = "compactctl install --host codex --trust-hooks";
 
 /// The host's program, if it is there.
@@ -38,8 +41,7 @@ pub(super) fn has_plugin(places: &Places) -> bool {
 
 /// The version of the host's copy.
 pub(super) fn version(places: &Places) -> Option<String> {
-    let copies = fs::read_dir(places.codex.copy()).ok()?.flatten();
-    let newest = copies.map(|entry| entry.path()).max()?;
+    let (_, newest) = codex::newest(&places.codex)?;
     let manifest = fs::read(newest.join(".codex-plugin/plugin.json")).ok()?;
     let manifest: Value = serde_json::from_slice(&manifest).ok()?;
     Some(manifest.get("version")?.as_str()?.to_owned())
@@ -58,7 +60,7 @@ pub(super) fn elsewhere(places: &mut Places) -> Option<Check> {
     let there = places.shown(&places.codex.path);
     let evidence =
         format!("CODEX_HOME is not set: Codex has the plugin in {there} only, not in {usual}");
-    let fix = format!("export CODEX_HOME={}", places.codex.path.display());
+    let fix = format!("export CODEX_HOME={}", places.typed(&places.codex.path));
     Some(Check::bad("codex-folder", State::Warn, evidence, fix))
 }
 
@@ -74,7 +76,10 @@ pub(super) fn codex(host: Option<&Codex>, is_wanted: bool, places: &Places) -> V
     checks.push(bundle(&known, &copy, places));
     checks.push(shim(places));
     checks.push(match host.map(hooks::ask) {
-        Some(Ok(hooks)) => trust(&hooks, &events(CODEX), &copy, places),
+        Some(Ok(hooks)) => {
+            let install = mended(&known, places).1;
+            trust(&hooks, &events(CODEX), &copy, install, places)
+        }
         Some(Err(error)) => Check::bad("codex-hooks", State::Warn, error.told(), "codex --version"),
         None => recorded(&known, places),
     });
@@ -118,17 +123,26 @@ fn judge(said: &str) -> Check {
 fn presence(known: &Known, copy: &Copy, is_wanted: bool, places: &Places) -> Result<(), Check> {
     let config = places.shown(&places.codex.config());
     let state = if is_wanted { State::Fail } else { State::Warn };
-    let (evidence, fix) = match (known.enabled, copy) {
-        (None, _) => (format!("Codex has no plugin {ID} ({config})"), INSTALL.to_owned()),
-        (Some(false), _) => {
-            (format!("{ID} is installed and not enabled ({config})"), INSTALL.to_owned())
-        }
-        (Some(true), Copy::Missing) => {
-            (format!("{config} names {ID}, and Codex has no copy of it"), INSTALL.to_owned())
-        }
+    let evidence = match (known.enabled, copy) {
+        (None, _) => format!("Codex has no plugin {ID} ({config})"),
+        (Some(false), _) => format!("{ID} is installed and not enabled ({config})"),
+        (Some(true), Copy::Missing) => format!("{config} names {ID}, and Codex has no copy of it"),
         (Some(true), _) => return Ok(()),
     };
-    Err(Check::bad("codex-plugin", state, evidence, fix))
+    let (from, fix) = mended(known, places);
+    Err(Check::bad("codex-plugin", state, format!("{evidence}{from}"), fix))
+}
+
+/// Where the marketplace comes from if not from us, and the command that installs ours.
+fn mended(known: &Known, places: &Places) -> (String, &'static str) {
+    match &known.marketplace {
+        Some(from) if !codex::is_ours(known, &places.codex_marketplace()) => {
+            // What is no folder is shown as the file has it.
+            let from = places.shown(Path::new(from)).trim().replace('\n', ", ");
+            (format!("; a marketplace named compactd comes from elsewhere: {from}"), INSTALL_ANEW)
+        }
+        _ => (String::new(), INSTALL),
+    }
 }
 
 /// Whether the copy that runs is ours.
@@ -136,19 +150,24 @@ fn bundle(known: &Known, copy: &Copy, places: &Places) -> Check {
     const NAME: &str = "codex-plugin";
     let ours = env!("CARGO_PKG_VERSION");
     let shown = places.shown(&places.codex.copy());
+    let (elsewhere, fix) = mended(known, places);
     match copy {
         Copy::Other { version, .. } if version != ours => {
-            let evidence = format!("{shown} holds version {version}, not {ours}");
-            Check::bad(NAME, State::Warn, evidence, INSTALL)
+            let evidence = format!("{shown} holds version {version}, not {ours}{elsewhere}");
+            Check::bad(NAME, State::Warn, evidence, fix)
         }
         Copy::Other { version, file } => {
             let evidence = format!(
                 "{shown}/{version} is not as it was installed: {file} differs, which takes its \
-                 hooks' approval away"
+                 hooks' approval away{elsewhere}"
             );
-            Check::bad(NAME, State::Fail, evidence, INSTALL)
+            Check::bad(NAME, State::Fail, evidence, fix)
         }
         _ => match &known.marketplace {
+            // The next `plugin add` may bring something else.
+            Some(_) if !elsewhere.is_empty() => {
+                Check::bad(NAME, State::Warn, format!("{ID} is enabled{elsewhere}"), fix)
+            }
             Some(from) => {
                 let from = places.shown(Path::new(from));
                 Check::ok(NAME, format!("{ID} is enabled, from {from}"))
@@ -173,13 +192,17 @@ fn shim(places: &Places) -> Check {
 }
 
 /// Whether the host runs every hook of ours.
-fn trust(hooks: &[Hook], events: &[String], copy: &Copy, places: &Places) -> Check {
+fn trust(hooks: &[Hook], events: &[String], copy: &Copy, install: &str, places: &Places) -> Check {
     const NAME: &str = "codex-hooks";
-    let config = places.shown(&places.codex.config());
     if hooks.is_empty() {
-        let evidence = "Codex lists none of the plugin's hooks: something switches hooks off";
-        let is_whole = *copy == Copy::Ours;
-        let fix = if is_whole { "codex features enable hooks" } else { INSTALL };
+        let why = "Codex lists none of the plugin's hooks";
+        let (evidence, fix) = match codex::switched_off(&places.codex).first() {
+            Some(off) => (format!("{why}: features.{off} = false"), switch_on(off)),
+            None if *copy == Copy::Ours => {
+                (format!("{why}: something switches hooks off"), "codex features list".to_owned())
+            }
+            None => (why.to_owned(), install.to_owned()),
+        };
         return Check::bad(NAME, State::Fail, evidence, fix);
     }
     let named = |wanted: &dyn Fn(&&Hook) -> bool| -> Vec<&str> {
@@ -210,9 +233,9 @@ fn trust(hooks: &[Hook], events: &[String], copy: &Copy, places: &Places) -> Che
     }
     let evidence = format!("Codex skips hooks without saying so; {}", wrong.join("; "));
     let fix = if *copy != Copy::Ours || !missing.is_empty() {
-        INSTALL.to_owned()
+        install.to_owned()
     } else if untrusted.is_empty() && modified.is_empty() {
-        format!("${{EDITOR:-vi}} {config}")
+        format!("${{EDITOR:-vi}} {}", places.typed(&places.codex.config()))
     } else {
         TRUST.to_owned()
     };
@@ -237,10 +260,23 @@ mod tests {
     use compactd_api::dirs::{Env, Os};
 
     use super::*;
+    use crate::install::places::CodexFolder;
 
     fn places() -> Places {
         let lookup = |name: &str| (name == "HOME").then(|| "/h".into());
         Places::new(&Env::from_lookup(Os::Linux, lookup), &lookup).unwrap()
+    }
+
+    #[test]
+    fn the_version_is_that_of_the_newest_copy() {
+        let home = tempfile::tempdir().unwrap();
+        let places = Places { codex: CodexFolder::new(home.path(), None), ..places() };
+        for said in ["0.9.0", "0.10.0"] {
+            let folder = places.codex.copy().join(said).join(".codex-plugin");
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.join("plugin.json"), format!("{{\"version\": \"{said}\"}}")).unwrap();
+        }
+        assert_eq!(version(&places).as_deref(), Some("0.10.0"));
     }
 
     #[test]
@@ -273,7 +309,7 @@ mod tests {
         let events = ["PreCompact".to_owned(), "Stop".to_owned()];
         let check = |status: &str, enabled, copy: &Copy| {
             let hooks = [hook("preCompact", "trusted", true), hook("stop", status, enabled)];
-            trust(&hooks, &events, copy, &places())
+            trust(&hooks, &events, copy, INSTALL, &places())
         };
         let good = check("trusted", true, &Copy::Ours);
         assert_eq!((good.state, &*good.evidence), (State::Ok, "2 hooks are trusted"));
@@ -296,8 +332,9 @@ mod tests {
             assert!(check.evidence.contains(words), "{check:?}");
             assert_eq!(check.fix.as_deref(), Some(fix));
         }
-        let check = trust(&[hook("stop", "trusted", true)], &events, &Copy::Ours, &places());
+        let all = [hook("stop", "trusted", true)];
+        let check = trust(&all, &events, &Copy::Ours, INSTALL, &places());
         assert!(check.evidence.contains("not listed: PreCompact"), "{check:?}");
-        assert!(trust(&[], &events, &Copy::Ours, &places()).evidence.contains("none"));
+        assert!(trust(&[], &events, &Copy::Ours, INSTALL, &places()).evidence.contains("none"));
     }
 }

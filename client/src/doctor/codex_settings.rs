@@ -18,8 +18,6 @@ const SHIM: &str = "compactd-hook";
 /// After a compaction the host keeps up to 20,000 tokens of messages, and needs 12,000 for itself: with
 /// a smaller limit it may compact again at once.
 const LIMIT_LEAST: i64 = 32_000;
-/// Features without which no hook of a plugin runs, and whether the host's command names them so.
-const FEATURES: [(&str, bool); 3] = [("hooks", true), ("plugins", true), ("codex_hooks", false)];
 
 /// Looks into every file of settings that the host reads here.
 pub(super) fn settings(scene: &Scene<'_>, places: &Places) -> Vec<Check> {
@@ -31,7 +29,7 @@ pub(super) fn settings(scene: &Scene<'_>, places: &Places) -> Vec<Check> {
     }
     for folder in &folders {
         let path = folder.join("config.toml");
-        let editor = format!("${{EDITOR:-vi}} {}", places.shown(&path));
+        let editor = format!("${{EDITOR:-vi}} {}", places.typed(&path));
         match read(&path) {
             Ok(config) => file(&config, &path, &editor, places, &mut checks),
             Err(why) => {
@@ -46,7 +44,8 @@ pub(super) fn settings(scene: &Scene<'_>, places: &Places) -> Vec<Check> {
         let shown = places.shown(&managed);
         let evidence =
             format!("allow_managed_hooks_only keeps the plugin's hooks from running in {shown}");
-        checks.push(Check::bad(NAME, State::Fail, evidence, format!("sudoedit {shown}")));
+        let fix = format!("sudoedit {}", places.typed(&managed));
+        checks.push(Check::bad(NAME, State::Fail, evidence, fix));
     }
     checks.extend(folders.iter().flat_map(|folder| doubles(folder, places)));
     if checks.is_empty() {
@@ -69,16 +68,10 @@ fn file(config: &Table, path: &Path, editor: &str, places: &Places, checks: &mut
         checks.push(Check::bad(NAME, state, format!("{what} ({shown})"), fix));
     };
     let is_own = path == places.codex.config();
-    for (feature, has_command) in FEATURES {
-        let value = config.get("features").and_then(|all| all.get(feature));
-        if value == Some(&Value::Boolean(false)) {
-            let fix = match has_command && is_own {
-                true => format!("codex features enable {feature}"),
-                false => editor.to_owned(),
-            };
-            let what = format!("features.{feature} = false keeps the plugin's hooks from running");
-            found(State::Fail, &what, fix);
-        }
+    for feature in config::switched_off(config) {
+        let fix = if is_own { config::switch_on(feature) } else { editor.to_owned() };
+        let what = format!("features.{feature} = false keeps the plugin's hooks from running");
+        found(State::Fail, &what, fix);
     }
     let limit = config.get("model_auto_compact_token_limit").and_then(Value::as_integer);
     if let Some(limit) = limit.filter(|limit| *limit < LIMIT_LEAST) {
@@ -116,7 +109,8 @@ fn doubles(folder: &Path, places: &Places) -> Vec<Check> {
     let double = |path: PathBuf| {
         let shown = places.shown(&path);
         let evidence = format!("{shown} runs {SHIM} too: every hook reaches the daemon twice");
-        Check::bad("codex-twice", State::Warn, evidence, format!("${{EDITOR:-vi}} {shown}"))
+        let fix = format!("${{EDITOR:-vi}} {}", places.typed(&path));
+        Check::bad("codex-twice", State::Warn, evidence, fix)
     };
     found.into_iter().filter(|(_, is_found)| *is_found).map(|(path, _)| double(path)).collect()
 }
@@ -143,7 +137,8 @@ pub(super) fn folders(places: &Places) -> Check {
             }
             Err(error) => {
                 let evidence = format!("{shown} cannot be read: {error}");
-                return Check::bad(NAME, State::Fail, evidence, format!("ls -ld {shown}"));
+                let fix = format!("ls -ld {}", places.typed(&folder));
+                return Check::bad(NAME, State::Fail, evidence, fix);
             }
         }
     }
@@ -213,7 +208,7 @@ mod tests {
                 "features = { codex_hooks = false }",
                 State::Fail,
                 "codex_hooks",
-                "vi} ~/.codex/config.toml",
+                "codex features enable codex_hooks",
             ),
             (
                 "project/.codex/config.toml",

@@ -111,7 +111,7 @@ fn silent(error: &Error, is_service: bool, places: &Places) -> Check {
     }
     if error.is_not_running() {
         let evidence = "none is running; the next hook starts one";
-        let fix = format!("{} &", places.shown(&program));
+        let fix = format!("{} &", places.typed(&program));
         return Check { fix: Some(fix), ..Check::ok("daemon", evidence) };
     }
     Check::bad("daemon", State::Fail, evidence, "compactctl status")
@@ -133,11 +133,12 @@ fn socket(path: &Path, me: u32, places: &Places) -> Check {
         return Check::bad("socket", State::Fail, evidence, "unset COMPACTD_SOCKET");
     }
     if folder_mode & 0o022 != 0 {
-        let fix = format!("chmod 700 {}", places.shown(folder));
+        let fix = format!("chmod 700 {}", places.typed(folder));
         return Check::bad("socket", State::Fail, evidence, fix);
     }
     if mode & 0o077 != 0 {
-        return Check::bad("socket", State::Warn, evidence, format!("chmod 600 {shown}"));
+        let fix = format!("chmod 600 {}", places.typed(&real));
+        return Check::bad("socket", State::Warn, evidence, fix);
     }
     Check::ok("socket", evidence)
 }
@@ -202,7 +203,7 @@ fn roots(status: &Status, root: &Root<'_>, places: &Places, restart: &str) -> Op
             host.program(),
             folder.display()
         );
-        let file = places.shown(&places.config);
+        let file = places.typed(&places.config);
         Check::bad(name, State::Fail, evidence, format!("${{EDITOR:-vi}} {file}"))
     })
 }

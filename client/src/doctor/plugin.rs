@@ -111,7 +111,7 @@ pub(super) fn elsewhere(places: &mut Places) -> Option<Check> {
     let evidence = format!(
         "CLAUDE_CONFIG_DIR is not set: Claude Code has the plugin in {there} only, not in {usual}"
     );
-    let fix = format!("export CLAUDE_CONFIG_DIR={}", folder.path.display());
+    let fix = format!("export CLAUDE_CONFIG_DIR={}", places.typed(&folder.path));
     places.claude = folder;
     Some(Check::bad("folder", State::Warn, evidence, fix))
 }

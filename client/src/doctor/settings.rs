@@ -79,8 +79,8 @@ fn is_on(value: &str, any: bool) -> bool {
 
 fn file(path: &Path, is_managed: bool, places: &Places, checks: &mut Vec<Check>) {
     let shown = places.shown(path);
-    let fix =
-        if is_managed { format!("sudoedit {shown}") } else { format!("${{EDITOR:-vi}} {shown}") };
+    let editor = if is_managed { "sudoedit" } else { "${EDITOR:-vi}" };
+    let fix = format!("{editor} {}", places.typed(path));
     let Ok(bytes) = fs::read(path) else { return };
     if let Some(why) = restore::problem(&bytes) {
         let evidence = format!("{shown} is not read by Claude Code: {why}");

@@ -32,26 +32,26 @@ pub(super) fn system(scene: &Scene<'_>, places: &Places) -> Result<Vec<Check>, E
 }
 
 fn state_folder(places: &Places, me: u32) -> Check {
-    let shown = places.shown(&places.state);
+    let (shown, typed) = (places.shown(&places.state), places.typed(&places.state));
     let Ok(found) = fs::symlink_metadata(&places.state) else {
         return Check::ok("state", format!("{shown} is not there yet"));
     };
     let mode = found.mode() & 0o7777;
     let evidence = format!("{shown}, mode {mode:o}, uid {}", found.uid());
     if !found.is_dir() {
-        let fix = format!("mv {shown} {shown}.old");
+        let fix = format!("mv {typed} {typed}.old");
         return Check::bad("state", State::Fail, format!("{shown} is no folder"), fix);
     }
     if found.uid() != me {
-        let fix = format!("sudo chown -R {me} {shown}");
+        let fix = format!("sudo chown -R {me} {typed}");
         return Check::bad("state", State::Fail, evidence, fix);
     }
     match mode {
         mode if mode & 0o022 != 0 => {
-            Check::bad("state", State::Fail, evidence, format!("chmod 700 {shown}"))
+            Check::bad("state", State::Fail, evidence, format!("chmod 700 {typed}"))
         }
         mode if mode & 0o055 != 0 => {
-            Check::bad("state", State::Warn, evidence, format!("chmod 700 {shown}"))
+            Check::bad("state", State::Warn, evidence, format!("chmod 700 {typed}"))
         }
         _ => Check::ok("state", evidence),
     }
@@ -72,7 +72,7 @@ fn disk(places: &Places) -> Check {
     };
     let shown = places.shown(path);
     let evidence = format!("{} MiB free for {shown}", number(free >> 20));
-    let fix = format!("du -sh {shown}");
+    let fix = format!("du -sh {}", places.typed(path));
     match free {
         free if free < DISK_FAIL_BYTES => Check::bad("disk", State::Fail, evidence, fix),
         free if free < DISK_WARN_BYTES => Check::bad("disk", State::Warn, evidence, fix),

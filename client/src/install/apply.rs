@@ -252,6 +252,10 @@ fn run_codex(
     }
     host.config.after = current().filter(|_| !is_broken);
     if is_fresh {
+        // A link that led nowhere leads to a file that the host has made.
+        if let Ok(target) = fs::canonicalize(&host.config.path) {
+            host.config.target = target;
+        }
         begun.codex = Some(host.clone());
     }
     if let Some(place) = record.codex.get_mut(number) {

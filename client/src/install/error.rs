@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use super::hosts::Which;
+use super::codex::config::switch_on;
+use super::hosts::{Which, quoted};
 
 /// Why an installation or its undoing failed.
 #[derive(Debug, thiserror::Error)]
@@ -69,6 +70,16 @@ pub enum InstallError {
         path: PathBuf,
         /// Where it breaks.
         why: String,
+    },
+    /// Codex has switched off what the plugin needs.
+    #[error("{} has features.{feature} = false: Codex {without}", path.display())]
+    Off {
+        /// The configuration.
+        path: PathBuf,
+        /// The feature.
+        feature: &'static str,
+        /// What does not go without it.
+        without: &'static str,
     },
     /// The host's folder is not there, and the host does not make it.
     #[error("CODEX_HOME names {}, which is not there", path.display())]
@@ -168,6 +179,11 @@ pub enum InstallError {
     },
 }
 
+/// A path in a command that a person may copy.
+fn typed(path: &Path) -> String {
+    quoted(&path.display().to_string())
+}
+
 impl InstallError {
     /// The message with what caused it, in one line.
     #[must_use]
@@ -186,7 +202,7 @@ impl InstallError {
             Self::OtherUser { .. } => {
                 "run it as the user who will use it, without sudo".into()
             }
-            Self::Open { path, .. } => format!("chmod go-w {}", path.display()).into(),
+            Self::Open { path, .. } => format!("chmod go-w {}", typed(path)).into(),
             Self::Kind { path, .. } => format!("move {} away", path.display()).into(),
             Self::NoProgram { .. } => {
                 "build all programs with `cargo build --release`, then run the compactctl beside them"
@@ -203,7 +219,10 @@ impl InstallError {
             Self::Config { path, .. } => {
                 format!("mend {}: codex does not start with it either", path.display()).into()
             }
-            Self::NoFolder { path } => format!("mkdir -p {}", path.display()).into(),
+            Self::Off { feature, .. } => {
+                format!("`{}`, then install again", switch_on(feature)).into()
+            }
+            Self::NoFolder { path } => format!("mkdir -p {}", typed(path)).into(),
             Self::Hooks { .. } | Self::NotTrusted { .. } => {
                 "leave out --trust-hooks, then start `codex` once and trust them there".into()
             }
@@ -211,7 +230,7 @@ impl InstallError {
                 "{} would replace it all the same; allow it with `chmod u+w {}`, or change what \
                  generates the file",
                 host.name(),
-                path.display()
+                typed(path)
             )
             .into(),
             Self::Marketplace { host, .. } => format!(

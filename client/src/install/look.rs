@@ -132,7 +132,7 @@ pub fn look(process: &Process<'_>, wishes: Wishes<'_>) -> Result<Prepared, Insta
         plan.claude = for_claude(&places, claude.is_some(), process.me, &mut notes)?;
     }
     if is_wanted(Which::Codex, codex.is_some()) {
-        plan.codex = for_codex(&places, codex.is_some(), process.me, &mut notes)?;
+        plan.codex = for_codex(&places, codex.is_some(), wishes.trust, process.me, &mut notes)?;
         plan.trust = wishes.trust
             && match (&plan.codex, &codex) {
                 (Host::Run(_), _) => true,
@@ -257,6 +257,7 @@ fn for_claude(
 fn for_codex(
     places: &Places,
     is_there: bool,
+    trust: bool,
     me: u32,
     notes: &mut Vec<String>,
 ) -> Result<Host, InstallError> {
@@ -270,11 +271,28 @@ fn for_codex(
     let known = codex::config::known(&config);
     let marketplace = places.codex_marketplace();
     let steps = codex::steps(&known, &codex::copy(folder), &marketplace);
+    if !steps.is_empty() && !is_there {
+        return Ok(Host::Later(steps));
+    }
+    for feature in codex::config::switched_off(&config) {
+        let is_plugins = feature == codex::config::PLUGINS;
+        let without = match trust {
+            _ if is_plugins && !steps.is_empty() => "installs no plugin",
+            true => "runs no hook, trusted or not",
+            false => {
+                let shown = places.shown(&path);
+                notes.push(format!(
+                    "features.{feature} = false in {shown} keeps the plugin's hooks from running: \
+                     `{}` lets them",
+                    codex::config::switch_on(feature)
+                ));
+                continue;
+            }
+        };
+        return Err(InstallError::Off { path, feature, without });
+    }
     if steps.is_empty() {
         return Ok(Host::Keep);
-    }
-    if !is_there {
-        return Ok(Host::Later(steps));
     }
     if folder.is_named && !folder.path.is_dir() {
         return Err(InstallError::NoFolder { path: folder.path.clone() });

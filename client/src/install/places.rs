@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use compactd_api::dirs::Env;
 
 use super::error::InstallError;
+use super::hosts::quoted;
 use super::plugin::NAME;
 
 /// The folder of everything that is installed, below `HOME`: the launcher of the plugins and the
@@ -246,6 +247,17 @@ impl Places {
             Err(_) => path.display().to_string(),
         }
     }
+
+    /// A path as a person types it to a shell, which knows a `~` only outside quotes.
+    #[must_use]
+    pub fn typed(&self, path: &Path) -> String {
+        let shown = self.shown(path);
+        match shown.strip_prefix("~/") {
+            Some(below) => format!("~/{}", quoted(below)),
+            None if shown == "~" => shown,
+            None => quoted(&shown),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -270,6 +282,15 @@ mod tests {
         assert_eq!(plain.claude.settings(), Path::new("/h/.claude/settings.json"));
         assert_eq!(plain.claude.state_file, Path::new("/h/.claude.json"));
         assert_eq!(plain.shown(&plain.bin()), "~/.local/share/compactd/bin");
+        for (path, typed) in [
+            ("/h", "~"),
+            ("/h/a b", "~/'a b'"),
+            ("/x y", "'/x y'"),
+            ("/h/c", "~/c"),
+            ("/~", "'/~'"),
+        ] {
+            assert_eq!(plain.typed(Path::new(path)), typed);
+        }
         let moved = places(&[
             ("HOME", "/h"),
             ("XDG_STATE_HOME", "/s"),

@@ -13,7 +13,7 @@ use super::files;
 use super::host_claude::{self, Claude, Known};
 use super::look::Process;
 use super::places::Places;
-use super::record::{HostRecord, Record, shown};
+use super::record::{CodexRecord, HostRecord, Record, shown};
 use super::run::is_program;
 use super::service::{self, Manager};
 use crate::daemon::Daemon;
@@ -28,6 +28,8 @@ pub struct Removal {
     manager: Option<Manager>,
     /// The host's program for each of its folders.
     hosts: Vec<(HostRecord, Option<Claude>)>,
+    /// What the record does not know of, in the folder of Codex.
+    by_hand: Option<CodexRecord>,
     env: Env,
     purge: bool,
 }
@@ -59,7 +61,9 @@ pub fn look(
     let manager =
         needs_manager.then(|| Manager::find(&places.home, path.as_deref()).ok()).flatten();
     let env = process.env.clone();
-    Ok(Removal { places, record, manager, hosts, env, purge })
+    let is_known = record.as_ref().is_some_and(|record| record.codex(&places.codex).is_some());
+    let by_hand = if is_known { None } else { codex::by_hand(&places) };
+    Ok(Removal { places, record, manager, hosts, by_hand, env, purge })
 }
 
 /// What undoing left.
@@ -75,7 +79,7 @@ impl Removal {
     /// Whether there is nothing to undo.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        self.record.is_none() && self.purged().is_empty()
+        self.record.is_none() && self.by_hand.is_none() && self.purged().is_empty()
     }
 
     /// One line for each thing that would be done.
@@ -104,6 +108,12 @@ impl Removal {
             ));
             lines.push(format!("remove {}", self.places.shown(&folder.copy())));
         }
+        if self.by_hand.is_some() {
+            let folder = &self.places.codex;
+            let config = self.places.shown(&folder.config());
+            lines.push(format!("take the plugin, which came by hand, out of {config}"));
+            lines.push(format!("remove {}", self.places.shown(&folder.copy())));
+        }
         if self.record.as_ref().is_some_and(|record| record.service) {
             lines.push(format!("run `{}`", service::shown(service::DISABLE)));
         }
@@ -123,6 +133,11 @@ impl Removal {
     #[must_use]
     pub fn apply(&self, stop: &dyn Fn(&Path) -> Option<String>) -> Outcome {
         let mut outcome = Outcome::default();
+        if let Some(by_hand) = &self.by_hand {
+            let undone = codex::undo_by_hand(by_hand, &self.places);
+            outcome.left.extend(undone.left);
+            outcome.notes.extend(undone.notes);
+        }
         let Some(record) = &self.record else {
             self.purge(&mut outcome);
             return outcome;
@@ -219,11 +234,13 @@ impl Removal {
             files::is_there(folder).then(|| format!("{shown} ({what})"))
         };
         let state = &self.places.state;
+        let wanted = [
+            ("pins", "what was pinned"),
+            ("passes", "what each compaction did"),
+            ("recovery", "words of the sessions that compactions took out"),
+        ];
         let mut kept: Vec<String> =
-            [("pins", "what was pinned"), ("passes", "what each compaction did")]
-                .into_iter()
-                .filter_map(|(name, what)| below(&state.join(name), what))
-                .collect();
+            wanted.into_iter().filter_map(|(name, what)| below(&state.join(name), what)).collect();
         if kept.is_empty() {
             kept.extend(below(state, "state"));
         }

@@ -29,13 +29,23 @@ pub fn act() -> Option<i32> {
         return fail("the host says no");
     }
     let config = fs::read_to_string(host.config()).unwrap_or_default();
-    if let Err(error) = toml::from_str::<toml::Table>(config.trim_start_matches('\u{feff}')) {
-        return fail(&format!("failed to load configuration: {error}"));
-    }
+    let tree = match toml::from_str::<toml::Table>(config.trim_start_matches('\u{feff}')) {
+        Ok(tree) => tree,
+        Err(error) => return fail(&format!("failed to load configuration: {error}")),
+    };
     fs::create_dir_all(host.folder.join("tmp/arg0-linux")).unwrap();
     match *asked.split(' ').collect::<Vec<_>>() {
         ["plugin", "marketplace", "add", path, "--json"] => host.add_marketplace(path)?,
+        ["plugin", "add", ID, "--json"] if is_off(&tree, "plugins") => {
+            return fail("plugin `compactd` was not found in marketplace `compactd`");
+        }
         ["plugin", "add", ID, "--json"] => host.add()?,
+        ["plugin", "marketplace", "remove", "compactd"] => host.edit(0o600, |tree| {
+            tree["marketplaces"].as_table_mut().unwrap().remove("compactd").unwrap();
+        }),
+        ["features", "enable", name] => {
+            host.edit(0o600, |tree| tree["features"][name] = value(true));
+        }
         ["app-server"] => host.serve(),
         _ => panic!("the host does not know {asked}"),
     }
@@ -58,7 +68,9 @@ impl Host {
         let mut tree: DocumentMut = text.trim_start_matches('\u{feff}').parse().unwrap();
         change(&mut tree);
         let text = tree.to_string().replace("\r\n", "\n");
-        let target = fs::canonicalize(&path).unwrap_or(path);
+        // Also of a link that leads nowhere.
+        let linked = fs::read_link(&path).map(|target| path.with_file_name("").join(target));
+        let target = fs::canonicalize(&path).or(linked).unwrap_or(path);
         let new = target.with_extension("tmp");
         fs::write(&new, text).unwrap();
         fs::set_permissions(&new, fs::Permissions::from_mode(mode)).unwrap();
@@ -95,9 +107,7 @@ impl Host {
     fn hooks(&self) -> Vec<Value> {
         let text = fs::read_to_string(self.config()).unwrap();
         let tree: toml::Table = toml::from_str(&text).unwrap();
-        let is_off = tree.get("features").is_some_and(|all| {
-            all.get("hooks").is_some_and(|hooks| hooks.as_bool() == Some(false))
-        });
+        let is_off = is_off(&tree, "hooks") || is_off(&tree, "plugins");
         let copies = self.folder.join("plugins/cache/compactd/compactd");
         let Some(Ok(copy)) = fs::read_dir(copies).ok().and_then(|mut all| all.next()) else {
             return Vec::new();
@@ -152,6 +162,11 @@ impl Host {
             out.flush().unwrap();
         }
     }
+}
+
+fn is_off(tree: &toml::Table, feature: &str) -> bool {
+    let found = tree.get("features").and_then(|all| all.get(feature));
+    found.is_some_and(|found| found.as_bool() == Some(false))
 }
 
 fn entry<'a>(tree: &'a mut DocumentMut, table: &str, name: &str) -> &'a mut Item {

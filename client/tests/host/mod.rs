@@ -92,6 +92,29 @@ impl Machine {
         text.lines().map(str::to_owned).collect()
     }
 
+    /// Runs the host's commands that a hint names, as a person does.
+    #[track_caller]
+    pub fn type_hinted(&self, ran: &Ran, at: &str, named: Option<&str>) {
+        let hint = ran.err.lines().find(|line| line.contains(at)).unwrap();
+        let parts = hint.split('`').filter(|part| part.starts_with("codex "));
+        let commands: Vec<&str> = parts.collect();
+        assert!(!commands.is_empty(), "{hint}");
+        for command in commands {
+            self.type_in(command, named);
+        }
+    }
+
+    /// Has a shell run this, with `CODEX_HOME` where it is named; what it says.
+    #[track_caller]
+    pub fn type_in(&self, command: &str, named: Option<&str>) -> String {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", command]).env_clear().env("HOME", self.home.path());
+        let folders = [self.path("bin"), self.path("build")].map(|path| path.display().to_string());
+        shell.env("PATH", format!("{}:/usr/bin:/bin", folders.join(":")));
+        shell.envs(named.map(|name| ("CODEX_HOME", self.path(name))));
+        Ran::of(shell.output().unwrap()).good().to_owned()
+    }
+
     pub fn path(&self, below: &str) -> PathBuf {
         self.home.path().join(below)
     }

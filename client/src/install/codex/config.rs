@@ -9,6 +9,9 @@ use toml_edit::{DocumentMut, Item, RawString, TableLike};
 
 use crate::install::plugin::{ID, NAME};
 
+/// The feature without which the host installs no plugin.
+pub const PLUGINS: &str = "plugins";
+
 /// What a person approved of one hook.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Trust {
@@ -42,6 +45,23 @@ pub fn is_our_key(key: &str) -> bool {
 pub fn parse(bytes: &[u8]) -> Result<Table, String> {
     let text = text(bytes)?;
     toml::from_str(text).map_err(|error| first_line(&error.to_string()))
+}
+
+/// Which features are off without which no hook of a plugin runs. Without `plugins` none is installed
+/// either; `codex_hooks` is an older name of `hooks`.
+#[must_use]
+pub fn switched_off(config: &Table) -> Vec<&'static str> {
+    let features = config.get("features");
+    let is_off = |name: &&str| {
+        features.and_then(|all| all.get(name)).and_then(Value::as_bool) == Some(false)
+    };
+    [PLUGINS, "hooks", "codex_hooks"].into_iter().filter(is_off).collect()
+}
+
+/// The host's command that switches a feature on.
+#[must_use]
+pub fn switch_on(feature: &str) -> String {
+    format!("codex features enable {feature}")
 }
 
 /// Looks up what concerns us.
@@ -108,15 +128,20 @@ pub fn trust(bytes: &[u8], hooks: &[(String, Trust)]) -> Result<Vec<u8>, String>
     Ok(file.close())
 }
 
-/// Takes out what is ours, or puts in its place what was there `before`.
+/// Takes out what is ours, or puts in its place what was there `before`. The host has taken away a byte
+/// order mark and the returns at the ends of lines: the file has them again if it had them `before`.
 ///
 /// # Errors
 /// The file is no TOML.
 pub fn without_us(now: &[u8], before: Option<&[u8]>) -> Result<Vec<u8>, String> {
     let mut file = File::open(now)?;
     // What cannot be read any more says nothing of what was there.
-    let before = before.and_then(|bytes| File::open(bytes).ok()).map(|file| file.tree);
-    let before = before.as_ref().map(DocumentMut::as_table);
+    let before = before.and_then(|bytes| File::open(bytes).ok());
+    if let Some(before) = &before {
+        file.has_mark |= before.has_mark;
+        file.has_returns |= before.has_returns;
+    }
+    let before = before.as_ref().map(|file| file.tree.as_table());
     let keys: Vec<String> = find(file.tree.as_table(), &["hooks", "state"])
         .and_then(Item::as_table_like)
         .into_iter()

@@ -104,6 +104,23 @@ fn what_is_ours_goes_and_nothing_else() {
 }
 
 #[test]
+fn ends_of_lines_and_the_mark_are_those_of_before() {
+    for (before, now, expected) in [
+        ("\u{feff}a = 1\r\n", "a = 2\nb = 3\n", "\u{feff}a = 2\r\nb = 3\r\n"),
+        // Whoever wrote them since wanted them.
+        ("a = 1\n", "\u{feff}a = 2\r\n", "\u{feff}a = 2\r\n"),
+        ("a = 1\n", "a = 2\n", "a = 2\n"),
+        // Some of each: nobody can tell which were which.
+        ("a = 1\r\nb = 2\n", "a = 2\nb = 2\n", "a = 2\nb = 2\n"),
+    ] {
+        let end = if now.contains('\r') { "\r\n" } else { "\n" };
+        let now = format!("{now}{}", INSTALLED.replace('\n', end));
+        let left = without_us(now.as_bytes(), Some(before.as_bytes())).unwrap();
+        assert_eq!(text_of(left), expected, "{before:?} {now:?}");
+    }
+}
+
+#[test]
 fn comments_above_our_tables_stay() {
     let now = "a = 1\n\n# one\n[plugins.\"compactd@compactd\"] # ours\nenabled = true\n\n# two\n\n\
                [marketplaces.compactd]\nsource = \"/m\"\n# three\n[b]\nc = 2\n";

@@ -22,7 +22,7 @@ use super::places::{CodexFolder, Places};
 use super::plugin::{self, ID};
 use super::run;
 use config::Known;
-pub use undo::undo;
+pub use undo::{by_hand, undo, undo_by_hand};
 
 /// The host's program and the folder it works in.
 #[derive(Debug, Clone)]
@@ -58,6 +58,13 @@ pub fn known(folder: &CodexFolder) -> Known {
     config::parse(&bytes).map(|config| config::known(&config)).unwrap_or_default()
 }
 
+/// Which features are off that the plugin needs; see [`config::switched_off`].
+#[must_use]
+pub fn switched_off(folder: &CodexFolder) -> Vec<&'static str> {
+    let bytes = fs::read(folder.config()).unwrap_or_default();
+    config::parse(&bytes).map(|config| config::switched_off(&config)).unwrap_or_default()
+}
+
 /// Whether the marketplace of our name is this folder.
 #[must_use]
 pub fn is_ours(known: &Known, marketplace: &Path) -> bool {
@@ -68,14 +75,29 @@ pub fn is_ours(known: &Known, marketplace: &Path) -> bool {
     })
 }
 
+/// The copy that the host runs, with its version: of several the newest, 0.10.0 after 0.9.0.
+#[must_use]
+pub fn newest(folder: &CodexFolder) -> Option<(String, PathBuf)> {
+    let versions = fs::read_dir(folder.copy()).into_iter().flatten().flatten();
+    let named = versions
+        .map(|entry| (entry.file_name().to_string_lossy().into_owned(), entry.path()))
+        .collect::<Vec<_>>();
+    named.into_iter().max_by(|(one, _), (other, _)| age(one).cmp(&age(other)))
+}
+
+/// What versions are ordered by: their numbers, then a release after what came before it. What is no
+/// version is older than every one.
+fn age(version: &str) -> (Vec<u64>, bool, &str) {
+    let version = version.split('+').next().unwrap_or_default();
+    let (numbers, stage) = version.split_once('-').unwrap_or((version, ""));
+    let numbers: Option<Vec<u64>> = numbers.split('.').map(|part| part.parse().ok()).collect();
+    (numbers.unwrap_or_default(), stage.is_empty(), stage)
+}
+
 /// Compares the host's copy with what this program carries.
 #[must_use]
 pub fn copy(folder: &CodexFolder) -> Copy {
-    let versions = fs::read_dir(folder.copy()).into_iter().flatten().flatten();
-    let mut versions: Vec<PathBuf> = versions.map(|entry| entry.path()).collect();
-    versions.sort();
-    let Some(found) = versions.pop() else { return Copy::Missing };
-    let version = found.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let Some((version, found)) = newest(folder) else { return Copy::Missing };
     let mut there = Vec::new();
     list(&found, &found, &mut there);
     let is_carried = |name: &String| plugin::CODEX.iter().any(|file| file.path == name);
@@ -209,6 +231,25 @@ mod tests {
         fs::remove_dir_all(&root).unwrap();
         lay_out(&folder, "0.0.1");
         differs("its version");
+    }
+
+    #[test]
+    fn the_newest_copy_counts_by_its_numbers() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = folder(home.path());
+        assert_eq!(newest(&folder), None);
+        for (version, expected) in [
+            ("notes", "notes"),
+            ("0.9.0", "0.9.0"),
+            ("0.10.0-rc.1", "0.10.0-rc.1"),
+            ("0.10.0", "0.10.0"),
+            ("0.2.0", "0.10.0"),
+        ] {
+            lay_out(&folder, version);
+            assert_eq!(newest(&folder).unwrap().0, expected);
+            let Copy::Other { version, .. } = copy(&folder) else { panic!("{expected}") };
+            assert_eq!(version, expected);
+        }
     }
 
     #[test]

@@ -13,12 +13,37 @@ use crate::install::files::{self, Source};
 use crate::install::host_claude::Undone;
 use crate::install::places::{CodexFolder, Places};
 use crate::install::plugin::NAME;
-use crate::install::record::{CodexRecord, shown};
+use crate::install::record::{CodexRecord, HostFile, shown};
+
+/// What is to be undone where the plugin came by commands that a person typed, which nothing
+/// recorded; `None` where there is nothing of ours.
+#[must_use]
+pub fn by_hand(places: &Places) -> Option<CodexRecord> {
+    let folder = &places.codex;
+    let path = folder.config();
+    is_ours(&super::known(folder), &places.codex_marketplace()).then(|| CodexRecord {
+        folder: folder.path.clone(),
+        is_named: folder.is_named,
+        // Not the file that a link leads to: nobody knows that it was not there before.
+        config: HostFile { target: path.clone(), path, before: None, after: None },
+        absent: folder.copy().parent().map(Path::to_path_buf).into_iter().collect(),
+    })
+}
 
 /// Puts the configuration back, and removes the host's copy of the plugin and what was kept of it.
 /// Goes on after a failure.
 #[must_use]
 pub fn undo(record: &CodexRecord, places: &Places) -> Undone {
+    take_out(record, places, "was changed since: it stays as it is, without the plugin")
+}
+
+/// The same for what came [`by_hand`].
+#[must_use]
+pub fn undo_by_hand(record: &CodexRecord, places: &Places) -> Undone {
+    take_out(record, places, "got the plugin by hand: it stays, without the plugin")
+}
+
+fn take_out(record: &CodexRecord, places: &Places, why_left: &str) -> Undone {
     let folder = record.folder(&places.home);
     let mut undone = Undone::default();
     let path = folder.config();
@@ -45,9 +70,7 @@ pub fn undo(record: &CodexRecord, places: &Places) -> Undone {
         return undone;
     }
     match put_back(record, now.as_deref(), places) {
-        Ok(true) => undone
-            .notes
-            .push(format!("{shown_path} was changed since: it stays as it is, without the plugin")),
+        Ok(true) => undone.notes.push(format!("{shown_path} {why_left}")),
         Ok(false) => {}
         Err(reason) => {
             undone.left.push(reason);
