@@ -105,6 +105,8 @@ async fn before(
     if let Some(model) = model.filter(|_| app.on_manual_compact == OnManualCompact::Fork) {
         match fork(app, &session, until).await {
             Some(Prepared::Fork { thread, tokens_before, tokens_after }) => {
+                // It will not compact: nothing is to be kept for behind that.
+                app.recovery.before(key, seen, None).await;
                 return stop(&thread, &model, tokens_before, tokens_after);
             }
             Some(Prepared::Refused { reason }) => {
