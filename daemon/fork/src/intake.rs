@@ -4,8 +4,8 @@
 use std::io::{self, Write};
 
 use compactd_core::index::Index;
+use compactd_core::record::Host;
 use compactd_core::record::json::{self, Raw};
-use compactd_core::record::{Host, Record, codex};
 use compactd_core::settings::Settings;
 
 use crate::body::Identity;
@@ -65,10 +65,8 @@ impl<'a, W: Write> Intake<'a, W> {
         let kind = whole.member("type").and_then(Raw::text).unwrap_or_default();
         let payload = whole.member("payload");
         if let Some(payload) = payload {
-            let is_sound =
-                kind != "compacted" || matches!(codex::read(line), Ok(Record::Compacted(_)));
-            self.history.record(text, number, &kind, payload);
-            self.companions.record(&kind, payload, is_sound);
+            let is_taken = self.history.record(text, number, &kind, payload);
+            self.companions.record(&kind, payload, is_taken);
         }
         if offset == 0 && kind == "session_meta" {
             return;
