@@ -91,6 +91,17 @@ pub enum Error {
         /// How many.
         lines: u64,
     },
+    /// The host passes over a compaction of the source that looks like one: what it goes on with is not
+    /// what the file seems to say.
+    #[error(
+        "the compacted record in line {line} of the source is not one that the host takes: {flaw}"
+    )]
+    Doubt {
+        /// The line of the source, from 1.
+        line: u64,
+        /// What is wrong with it, and where.
+        flaw: Flaw,
+    },
     /// A record that the fork has to repeat is not one that the host takes.
     #[error("the {kind} record of the source cannot be repeated: {flaw}")]
     Record {
@@ -132,7 +143,7 @@ impl Error {
                 "Codex itself does not load a thread with such a record: is it of another program?"
                     .into()
             }
-            Self::Item { .. } | Self::Record { .. } => {
+            Self::Item { .. } | Self::Record { .. } | Self::Doubt { .. } => {
                 "Codex would pass over the whole history without a word; resume the thread itself"
                     .into()
             }

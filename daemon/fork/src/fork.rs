@@ -221,6 +221,9 @@ impl Job<'_> {
         if intake.history.is_torn_up && !self.identity.is_paginated {
             return Err(Error::TakenBack);
         }
+        if let Some((line, flaw)) = intake.history.doubt.take() {
+            return Err(Error::Doubt { line: u64::from(line) + 1, flaw });
+        }
         if intake.history.is_summary_only {
             return Err(Error::SummaryOnly);
         }

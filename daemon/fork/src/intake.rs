@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use compactd_core::index::Index;
 use compactd_core::record::json::{self, Raw};
-use compactd_core::record::{Host, Record, codex};
+use compactd_core::record::{Host, codex};
 use compactd_core::settings::Settings;
 
 use crate::body::Identity;
@@ -80,10 +80,8 @@ impl<'a, W: Write> Intake<'a, W> {
         let kind = whole.member("type").and_then(Raw::text).unwrap_or_default();
         let payload = whole.member("payload");
         if let Some(payload) = payload {
-            let is_sound =
-                kind != "compacted" || matches!(codex::read(line), Ok(Record::Compacted(_)));
-            self.history.record(text, number, &kind, payload);
-            self.companions.record(&kind, payload, is_sound);
+            let is_taken = self.history.record(text, number, &kind, payload);
+            self.companions.record(&kind, payload, is_taken);
             if payload.kind().as_deref() == Some("token_count") {
                 self.counted = self.history.items.len();
             }

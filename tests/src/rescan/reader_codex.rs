@@ -432,8 +432,8 @@ fn well_formed(item: &Value) -> bool {
 fn well_formed_part(part: &Value) -> bool {
     match part.get("type").and_then(Value::as_str) {
         Some("input_text" | "output_text") => part.get("text").is_some_and(Value::is_string),
-        // The address of an image may have been blanked.
-        Some("input_image" | "encrypted_content") => true,
+        // The address of an image or a sound may have been blanked.
+        Some("input_image" | "input_audio" | "encrypted_content") => true,
         _ => false,
     }
 }

@@ -100,7 +100,7 @@ fn are_sound(list: Raw<'_>, output: bool) -> bool {
         && list.elements().all(|part| match part.kind().as_deref() {
             Some("input_text") => string(part, "text"),
             Some("output_text") => !output && string(part, "text"),
-            Some("input_image") => true, // its address may have been blanked
+            Some("input_image" | "input_audio") => true, // its address may have been blanked
             Some("encrypted_content") => output,
             _ => false,
         })

@@ -79,6 +79,16 @@ pub fn compacted(payload: &str) -> Result<(), Flaw> {
     records::compacted(whole(payload)?)
 }
 
+/// Checks the payload of a `compacted` record that stands in a rollout: may the host have written it,
+/// and does it take it? Unlike in [`compacted`], what the host keeps for itself is allowed, and so are
+/// items of kinds that it does not know.
+///
+/// # Errors
+/// The first flaw.
+pub fn compacted_of_host(payload: &str) -> Result<(), Flaw> {
+    records::compacted_of_host(whole(payload)?)
+}
+
 /// Checks the payload of a `session_meta` record.
 ///
 /// # Errors

@@ -218,6 +218,15 @@ pub(super) fn item(raw: Raw<'_>) -> Result<Kind, Flaw> {
     item_at(raw, IN_HISTORY)
 }
 
+/// An item that the host takes, be it that it sends it as `other`, or not at all.
+pub(super) fn taken(raw: Raw<'_>, depth: usize) -> Check {
+    let name = kind(raw)?;
+    if KINDS.iter().any(|(known, _, _)| *known == name) {
+        return item_at(raw, depth).map(|_| ());
+    }
+    super::check(Any, raw, depth)
+}
+
 pub(super) fn item_at(raw: Raw<'_>, depth: usize) -> Result<Kind, Flaw> {
     let name = kind(raw)?;
     let Some((_, kind, fields)) = KINDS.iter().find(|(known, _, _)| *known == name) else {

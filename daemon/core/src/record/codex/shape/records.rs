@@ -4,7 +4,7 @@ use super::super::super::json::Raw;
 use super::check::{Check, Field, Shape, check, could, is, may, must, object};
 use super::{Flaw, items, meta, turn};
 
-use Shape::{Any, By, Count, Flag, List, Map, Object, Text, Whole, Word};
+use Shape::{Any, By, Count, Either, Flag, List, Map, Object, Text, Whole, Word};
 
 /// Lists and objects around the payload of a record.
 pub(super) const IN_RECORD: usize = 1;
@@ -44,12 +44,79 @@ pub(super) fn compacted(payload: Raw<'_>) -> Check {
         let given = payload.member(name).is_some_and(|value| !value.is_null());
         is(!given, "nothing").map_err(|flaw| flaw.under(name))?;
     }
+    as_many_notes(payload)
+}
+
+fn as_many_notes(payload: Raw<'_>) -> Check {
     let given = |name| payload.member(name).filter(|value| !value.is_null());
     let Some(metadata) = given("replacement_history_metadata") else { return Ok(()) };
     let count = |raw: Raw<'_>| raw.elements().count();
     let as_long = given("replacement_history").is_some_and(|it| count(it) == count(metadata));
     is(as_long, "as many elements as replacement_history has")
         .map_err(|flaw| flaw.under("replacement_history_metadata"))
+}
+
+/// As the host itself writes it: with what it keeps beside a history of its own making. One of them
+/// that is not whole voids the record.
+const OF_HOST: &[Field] = &[
+    must("message", Text),
+    may("replacement_history", List(&By(items::taken))),
+    may("replacement_history_metadata", List(&NOTES)),
+    may("window_number", Count),
+    may("first_window_id", Text),
+    may("previous_window_id", Text),
+    may("window_id", Either(&Text, &Count)),
+    may("compaction_response_id", Text),
+    may("resume_metadata", Object(&[])),
+    may("retained_context", RETAINED),
+    may("mcp_resource_origins", By(filled)),
+    may("latest_token_usage_record", USED),
+];
+
+/// [`METADATA`] with any word for the state of a search.
+const NOTES: Shape = Object(&[
+    may("history_sequence", Count),
+    may("sampled_through_sequence", Count),
+    may("user_input_order", Count),
+    could("client_authored", Flag),
+    may("model_search_state", Text),
+    could("compaction_output", Flag),
+    may("fallback_token_limit_override", Count),
+]);
+
+/// An empty object voids the record.
+const RETAINED: Shape = Object(&[
+    must("verified_answers", List(&Any)),
+    must("incomplete", Flag),
+    could("user_messages", List(&Any)),
+    could("user_messages_incomplete", Flag),
+    could("assistant_messages", List(&Any)),
+    could("assistant_messages_incomplete", Flag),
+    could("next_order", Count),
+]);
+
+/// An empty object voids the record.
+const USED: Shape = Object(&[
+    must("thread_id", Text),
+    must("turn_id", Text),
+    may("session_id", Text),
+    may("root_turn_id", Text),
+    may("response_id", Text),
+    must("usage", Object(&[])),
+    may("turn_token_usage", Object(&[])),
+    may("thread_token_usage", Object(&[])),
+]);
+
+/// What was never seen whole: only that an empty object voids the record, and that it is no bare value.
+fn filled(raw: Raw<'_>, depth: usize) -> Check {
+    let is_filled = raw.is_object() && raw.members().next().is_some();
+    is(raw.is_list() || is_filled, "a list, or an object that is not empty")?;
+    check(Any, raw, depth)
+}
+
+pub(super) fn compacted_of_host(payload: Raw<'_>) -> Check {
+    object(OF_HOST, payload, IN_RECORD)?;
+    as_many_notes(payload)
 }
 
 /// The host compares the state key by key with its own, and sends anew what differs.

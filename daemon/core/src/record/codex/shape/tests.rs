@@ -249,3 +249,16 @@ fn the_text_of_a_line_is_read_as_the_host_reads_it() {
     // The host takes the last of two; which one is meant is not for us to say.
     assert!(!taken(&line("", r#","message":"""#)));
 }
+
+#[test]
+fn what_the_host_wrote_may_hold_what_is_its_own() {
+    let taken = |beside: &str| {
+        compacted_of_host(&format!(r#"{{"message":"","replacement_history":[{beside}"#)).is_ok()
+    };
+    assert!(!taken(r#"{"type":"message"}]}"#));
+    assert!(taken(r#"{"type":"ghost_snapshot"}]}"#));
+    assert!(taken(r#"],"window_id":7,"mcp_resource_origins":[]}"#));
+    assert!(taken(r#"],"retained_context":{"verified_answers":[],"incomplete":false}}"#));
+    assert!(!taken(r#"],"retained_context":{}}"#) && !taken(r#"],"mcp_resource_origins":"x"}"#));
+    assert!(!taken(r#"],"replacement_history_metadata":[{}]}"#));
+}
