@@ -32,7 +32,9 @@ impl Identity {
         if self.is_paginated {
             number(&mut splice, text, whole, ordinal);
         }
-        if let Some(payload) = whole.member("payload") {
+        // Most records name no thread.
+        let names_one = self.old.iter().any(|id| text.contains(id.as_str()));
+        if let Some(payload) = whole.member("payload").filter(|_| names_one) {
             for key in THREAD_IDS {
                 if let Some(value) = payload.member(key)
                     && value.text().is_some_and(|id| self.old.contains(&*id))

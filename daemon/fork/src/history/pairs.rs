@@ -84,10 +84,9 @@ impl History {
                 continue;
             };
             let (line, is_call, key) = (item.line, half.is_call, half.key());
-            if !is_call
-                && !calls.contains(&key)
-                && !(key.0 == Family::Search && is_of_provider(&item))
-            {
+            let is_found = is_call || calls.contains(&key);
+            let needs_none = key.0 == Family::Search && is_of_provider(&item);
+            if !is_found && !needs_none {
                 left_out += 1;
                 continue;
             }
