@@ -251,6 +251,9 @@ fn doctor_mends_what_came_from_another_marketplace() {
         let out = machine.run(&["doctor"]).out;
         assert!(out.contains(words) && out.contains("from elsewhere: ~/checkout\n"), "{out}");
         let fix = out.lines().skip_while(|line| !line.contains(words)).nth(1).unwrap().trim();
+        // As for every other check.
+        let is_blunt = |line: &str| line.trim().starts_with("compactctl install --host codex");
+        assert!(!out.lines().any(is_blunt), "{out}");
         machine.type_in(fix, None);
         let out = machine.run(&["doctor"]).out;
         assert!(out.contains("is enabled, from ~/.local/share/compactd/plugins/codex"), "{out}");

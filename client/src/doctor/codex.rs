@@ -13,6 +13,7 @@ use super::{Check, Scene, State};
 use crate::install::codex::config::{Known, switch_on};
 use crate::install::codex::hooks::{self, Hook};
 use crate::install::codex::{self, Codex, Copy};
+use crate::install::hosts::quoted;
 use crate::install::places::Places;
 use crate::install::plugin::{CODEX, ID, events};
 use crate::install::record::Record;
@@ -23,9 +24,8 @@ const TESTED: [u64; 3] = [0, 171, 0];
 /// What `--version` may take.
 const ASK: Duration = Duration::from_secs(20);
 const INSTALL: &str = "compactctl install --host codex";
-/// Our own installation refuses to take the place of another marketplace.
-const INSTALL_ANEW: &str =
-    "codex plugin marketplace remove compactd && compactctl install --host codex";
+/// What our own installation needs first, which refuses to take the place of another marketplace.
+const FORGET: &str = "codex plugin marketplace remove compactd && ";
 const TRUST: &str = "compactctl install --host codex --trust-hooks";
 
 /// The host's program, if it is there.
@@ -60,28 +60,36 @@ pub(super) fn elsewhere(places: &mut Places) -> Option<Check> {
     let there = places.shown(&places.codex.path);
     let evidence =
         format!("CODEX_HOME is not set: Codex has the plugin in {there} only, not in {usual}");
-    let fix = format!("export CODEX_HOME={}", places.typed(&places.codex.path));
+    let fix = format!("export CODEX_HOME={}", quoted(&places.codex.path.display().to_string()));
     Some(Check::bad("codex-folder", State::Warn, evidence, fix))
 }
 
 /// Looks at the host, at the plugin, and at what was approved of it.
 pub(super) fn codex(host: Option<&Codex>, is_wanted: bool, places: &Places) -> Vec<Check> {
     let known = codex::known(&places.codex);
+    let mut checks = look(host, &known, is_wanted, places);
+    if !elsewhere_said(&known, places).is_empty() {
+        let fixes = checks.iter_mut().filter_map(|check| check.fix.as_mut());
+        for fix in fixes.filter(|fix| fix.starts_with(INSTALL)) {
+            fix.insert_str(0, FORGET);
+        }
+    }
+    checks
+}
+
+fn look(host: Option<&Codex>, known: &Known, is_wanted: bool, places: &Places) -> Vec<Check> {
     let copy = codex::copy(&places.codex);
     let mut checks = vec![program(host)];
-    if let Err(check) = presence(&known, &copy, is_wanted, places) {
+    if let Err(check) = presence(known, &copy, is_wanted, places) {
         checks.push(check);
         return checks;
     }
-    checks.push(bundle(&known, &copy, places));
+    checks.push(bundle(known, &copy, places));
     checks.push(shim(places));
     checks.push(match host.map(hooks::ask) {
-        Some(Ok(hooks)) => {
-            let install = mended(&known, places).1;
-            trust(&hooks, &events(CODEX), &copy, install, places)
-        }
+        Some(Ok(hooks)) => trust(&hooks, &events(CODEX), &copy, places),
         Some(Err(error)) => Check::bad("codex-hooks", State::Warn, error.told(), "codex --version"),
-        None => recorded(&known, places),
+        None => recorded(known, places),
     });
     checks
 }
@@ -129,19 +137,19 @@ fn presence(known: &Known, copy: &Copy, is_wanted: bool, places: &Places) -> Res
         (Some(true), Copy::Missing) => format!("{config} names {ID}, and Codex has no copy of it"),
         (Some(true), _) => return Ok(()),
     };
-    let (from, fix) = mended(known, places);
-    Err(Check::bad("codex-plugin", state, format!("{evidence}{from}"), fix))
+    let elsewhere = elsewhere_said(known, places);
+    Err(Check::bad("codex-plugin", state, format!("{evidence}{elsewhere}"), INSTALL))
 }
 
-/// Where the marketplace comes from if not from us, and the command that installs ours.
-fn mended(known: &Known, places: &Places) -> (String, &'static str) {
+/// Says where the marketplace comes from, if not from us.
+fn elsewhere_said(known: &Known, places: &Places) -> String {
     match &known.marketplace {
         Some(from) if !codex::is_ours(known, &places.codex_marketplace()) => {
             // What is no folder is shown as the file has it.
             let from = places.shown(Path::new(from)).trim().replace('\n', ", ");
-            (format!("; a marketplace named compactd comes from elsewhere: {from}"), INSTALL_ANEW)
+            format!("; a marketplace named compactd comes from elsewhere: {from}")
         }
-        _ => (String::new(), INSTALL),
+        _ => String::new(),
     }
 }
 
@@ -150,23 +158,23 @@ fn bundle(known: &Known, copy: &Copy, places: &Places) -> Check {
     const NAME: &str = "codex-plugin";
     let ours = env!("CARGO_PKG_VERSION");
     let shown = places.shown(&places.codex.copy());
-    let (elsewhere, fix) = mended(known, places);
+    let elsewhere = elsewhere_said(known, places);
     match copy {
         Copy::Other { version, .. } if version != ours => {
             let evidence = format!("{shown} holds version {version}, not {ours}{elsewhere}");
-            Check::bad(NAME, State::Warn, evidence, fix)
+            Check::bad(NAME, State::Warn, evidence, INSTALL)
         }
         Copy::Other { version, file } => {
             let evidence = format!(
                 "{shown}/{version} is not as it was installed: {file} differs, which takes its \
                  hooks' approval away{elsewhere}"
             );
-            Check::bad(NAME, State::Fail, evidence, fix)
+            Check::bad(NAME, State::Fail, evidence, INSTALL)
         }
         _ => match &known.marketplace {
             // The next `plugin add` may bring something else.
             Some(_) if !elsewhere.is_empty() => {
-                Check::bad(NAME, State::Warn, format!("{ID} is enabled{elsewhere}"), fix)
+                Check::bad(NAME, State::Warn, format!("{ID} is enabled{elsewhere}"), INSTALL)
             }
             Some(from) => {
                 let from = places.shown(Path::new(from));
@@ -192,7 +200,7 @@ fn shim(places: &Places) -> Check {
 }
 
 /// Whether the host runs every hook of ours.
-fn trust(hooks: &[Hook], events: &[String], copy: &Copy, install: &str, places: &Places) -> Check {
+fn trust(hooks: &[Hook], events: &[String], copy: &Copy, places: &Places) -> Check {
     const NAME: &str = "codex-hooks";
     if hooks.is_empty() {
         let why = "Codex lists none of the plugin's hooks";
@@ -201,7 +209,7 @@ fn trust(hooks: &[Hook], events: &[String], copy: &Copy, install: &str, places: 
             None if *copy == Copy::Ours => {
                 (format!("{why}: something switches hooks off"), "codex features list".to_owned())
             }
-            None => (why.to_owned(), install.to_owned()),
+            None => (why.to_owned(), INSTALL.to_owned()),
         };
         return Check::bad(NAME, State::Fail, evidence, fix);
     }
@@ -233,7 +241,7 @@ fn trust(hooks: &[Hook], events: &[String], copy: &Copy, install: &str, places: 
     }
     let evidence = format!("Codex skips hooks without saying so; {}", wrong.join("; "));
     let fix = if *copy != Copy::Ours || !missing.is_empty() {
-        install.to_owned()
+        INSTALL.to_owned()
     } else if untrusted.is_empty() && modified.is_empty() {
         format!("${{EDITOR:-vi}} {}", places.typed(&places.codex.config()))
     } else {
@@ -309,7 +317,7 @@ mod tests {
         let events = ["PreCompact".to_owned(), "Stop".to_owned()];
         let check = |status: &str, enabled, copy: &Copy| {
             let hooks = [hook("preCompact", "trusted", true), hook("stop", status, enabled)];
-            trust(&hooks, &events, copy, INSTALL, &places())
+            trust(&hooks, &events, copy, &places())
         };
         let good = check("trusted", true, &Copy::Ours);
         assert_eq!((good.state, &*good.evidence), (State::Ok, "2 hooks are trusted"));
@@ -333,8 +341,8 @@ mod tests {
             assert_eq!(check.fix.as_deref(), Some(fix));
         }
         let all = [hook("stop", "trusted", true)];
-        let check = trust(&all, &events, &Copy::Ours, INSTALL, &places());
+        let check = trust(&all, &events, &Copy::Ours, &places());
         assert!(check.evidence.contains("not listed: PreCompact"), "{check:?}");
-        assert!(trust(&[], &events, &Copy::Ours, INSTALL, &places()).evidence.contains("none"));
+        assert!(trust(&[], &events, &Copy::Ours, &places()).evidence.contains("none"));
     }
 }

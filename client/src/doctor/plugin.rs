@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::daemon::Running;
 use super::{Check, Scene, State, codex};
 use crate::install::host_claude::{Claude, Known};
+use crate::install::hosts::quoted;
 use crate::install::places::Places;
 use crate::install::plugin::{FILES, ID, NAME, events};
 use crate::install::record::Record;
@@ -111,7 +112,7 @@ pub(super) fn elsewhere(places: &mut Places) -> Option<Check> {
     let evidence = format!(
         "CLAUDE_CONFIG_DIR is not set: Claude Code has the plugin in {there} only, not in {usual}"
     );
-    let fix = format!("export CLAUDE_CONFIG_DIR={}", places.typed(&folder.path));
+    let fix = format!("export CLAUDE_CONFIG_DIR={}", quoted(&folder.path.display().to_string()));
     places.claude = folder;
     Some(Check::bad("folder", State::Warn, evidence, fix))
 }
