@@ -84,10 +84,8 @@ impl History {
                 continue;
             };
             let (line, is_call, key) = (item.line, half.is_call, half.key());
-            if !is_call
-                && !calls.contains(&key)
-                && !(key.0 == Family::Search && is_of_provider(&item))
-            {
+            let is_free = || key.0 == Family::Search && is_of_provider(&item);
+            if !is_call && !calls.contains(&key) && !is_free() {
                 left_out += 1;
                 continue;
             }
