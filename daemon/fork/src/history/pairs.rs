@@ -84,9 +84,8 @@ impl History {
                 continue;
             };
             let (line, is_call, key) = (item.line, half.is_call, half.key());
-            let is_found = is_call || calls.contains(&key);
-            let needs_none = key.0 == Family::Search && is_of_provider(&item);
-            if !is_found && !needs_none {
+            let is_free = || key.0 == Family::Search && is_of_provider(&item);
+            if !is_call && !calls.contains(&key) && !is_free() {
                 left_out += 1;
                 continue;
             }
