@@ -46,6 +46,12 @@ pub(super) fn run(args: &ForkArgs, ui: &Ui) -> Result<(), Error> {
         return ui.print_json(&answer);
     }
     ui.print(&view(&answer, ui))?;
+    if let Some(home) =
+        home_of(&absolute(&source)).filter(|home| config.codex_home().as_ref() != Some(home))
+    {
+        let home = home.display();
+        ui.note(&format!("that is another Codex home: set CODEX_HOME to {home} for this line"));
+    }
     for note in &answer.notes {
         ui.note(note);
     }

@@ -144,7 +144,8 @@ impl Error {
                     .into()
             }
             Self::Item { .. } | Self::Record { .. } | Self::Doubt { .. } => {
-                "Codex would pass over the whole history without a word; resume the thread itself"
+                "written like this, Codex would change it or pass over the whole history without a word; \
+                 resume the thread itself"
                     .into()
             }
             Self::Sealed { .. } | Self::SummaryOnly | Self::TakenBack => {

@@ -250,8 +250,9 @@ impl Job<'_> {
             );
         }
         if intake.left_out > 0 {
+            let lines = if intake.left_out == 1 { "line" } else { "lines" };
             notes.push(format!(
-                "{} lines of the source are no records and are not in the fork",
+                "{} {lines} of the source that Codex passes over, not in the fork",
                 intake.left_out
             ));
         }

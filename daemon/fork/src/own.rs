@@ -104,7 +104,8 @@ fn fork(found: &Found, payload: Raw<'_>) -> Option<Own> {
     let thread = text("id")?;
     Some(Own {
         is_archived: rollout.is_some_and(|rollout| rollout.is_archived),
-        is_moved: thread != found.key || rollout.is_none_or(|rollout| rollout.segment.is_some()),
+        is_moved: thread != found.key
+            || rollout.is_none_or(|rollout| rollout.segment.is_some() || rollout.is_packed),
         seal: mark.member("seal").and_then(Raw::text).unwrap_or_default().into_owned(),
         thread,
         path: path.clone(),

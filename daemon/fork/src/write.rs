@@ -87,9 +87,9 @@ impl Draft {
         self.file
             .persist_noclobber(&path)
             .map_err(|error| Error::write("name", &path)(error.error))?;
+        // It is there now; that a power cut may still take its name away is no reason to say it is not.
         let folder = path.parent().unwrap_or(&path);
-        let synced = File::open(folder).and_then(|folder| folder.sync_all());
-        synced.map_err(Error::write("write the folder of", &path))?;
+        let _best_effort = File::open(folder).and_then(|folder| folder.sync_all());
         Ok(path)
     }
 }
