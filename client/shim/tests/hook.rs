@@ -19,7 +19,7 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 const INPUT: &str = r#"{ "hook_event_name" : "PreCompact", "prompt":"é \"x\"\ud83d" }"#;
@@ -151,6 +151,7 @@ fn ok(body: &[u8]) -> Vec<u8> {
 fn the_input_goes_out_and_the_answer_comes_back_exactly() {
     let home = Home::new();
     let requests = serve(home.listen(), ok(b"{\"a\":\n 1}\0\xff\n\n"));
+    let before = SystemTime::now();
     let mut shim = home.shim(&["claude", "PreCompact"]);
     let output = run(shim.env("SECRET_TOKEN", "canary"), INPUT.as_bytes());
     assert_eq!(output.status.code(), Some(0));
@@ -163,10 +164,14 @@ fn the_input_goes_out_and_the_answer_comes_back_exactly() {
     let expected = format!(
         "POST /v1/hooks/claude/PreCompact HTTP/1.1\r\nHost: compactd\r\n\
          Content-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\
-         Compactd-Protocol: 1\r\nCompactd-Shim: {version}\r\n\r\n",
+         Compactd-Protocol: 1\r\nCompactd-Shim: {version}\r\nCompactd-Until: ",
         body.len()
     );
-    assert_eq!(request.head, expected);
+    // Until when the answer is read, by the system's clock: some time within the deadline from now.
+    let until = request.head.strip_prefix(&expected).and_then(|rest| rest.strip_suffix("\r\n\r\n"));
+    let until = UNIX_EPOCH + Duration::from_millis(until.unwrap().parse().unwrap());
+    let ahead = until.duration_since(before).unwrap();
+    assert!(until < SystemTime::now() + Duration::from_millis(1_500), "{ahead:?}");
     assert_eq!(home.outcomes(), ["answered"]);
     let report = fs::read_to_string(home.0.join("debug")).unwrap();
     assert!(report.contains(&format!(" in_bytes={} out_bytes=13 ", INPUT.len())), "{report}");
